@@ -1,0 +1,15 @@
+/** What the public listener has answered since the start. */
+export interface DeliveryCounters {
+  /** Responses by HTTP status. */
+  readonly byStatus: Record<number, number>
+  /** Body bytes handed to the kernel, cut responses included. */
+  bytes: number
+  /** GETs whose whole asked-for body left the process. */
+  completed: number
+  /** Responses that ended early: the reader left, made no progress, or outstayed the expiry. */
+  aborted: number
+}
+
+export function newDeliveryCounters(): DeliveryCounters {
+  return { byStatus: {}, bytes: 0, completed: 0, aborted: 0 }
+}

@@ -1,0 +1,80 @@
+/** Why the wiki did not give what was asked for. Translated once, at the edge. */
+export type WikiErrorCode =
+  /** 401: the token is missing, expired or revoked. */
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not-found'
+  /** 429. */
+  | 'rate-limited'
+  /** Another 4xx than those above. */
+  | 'rejected'
+  /** An answer that is none: 5xx, a redirect, HTML where JSON belongs, a truncated or encoded body, … */
+  | 'bad-response'
+  /** The answer is over its cap. */
+  | 'too-large'
+  /** No connection, or it broke before the answer's headers. */
+  | 'unreachable'
+  | 'timeout'
+
+export class WikiError extends Error {
+  override readonly name = 'WikiError'
+  readonly code: WikiErrorCode
+  /** HTTP status of the wiki's answer, where there was one. */
+  readonly status: number | undefined
+  /** What a 429 or 503 asked for, in milliseconds. */
+  readonly retryAfterMs: number | undefined
+
+  /** @param message for logs and callers: never a body, a token or the query of a URL. */
+  constructor(
+    code: WikiErrorCode,
+    message: string,
+    detail: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause })
+    this.code = code
+    this.status = detail.status
+    this.retryAfterMs = detail.retryAfterMs
+  }
+}
+
+/** Who a token belongs to, from `users/me`. */
+export interface WikiUser {
+  readonly id: string
+  readonly role: string
+  readonly workspaceId: string
+}
+
+/** A file's answer whose headers have arrived; the body is read once, or the iteration is ended early (which aborts it). */
+export interface WikiFile {
+  /** The `Content-Type`, if any. */
+  readonly mediaType: string | undefined
+  /** The `Content-Length`, if any. */
+  readonly contentLength: number | undefined
+  /** Rejects with a {@link WikiError} when the body is truncated, goes past its `Content-Length`, stalls or is aborted. */
+  readonly body: AsyncIterable<Buffer>
+}
+
+/** The wiki's HTTP API as the service uses it, always with the caller's own token. */
+export interface Wiki {
+  /** @throws {WikiError} */
+  me(token: string, signal: AbortSignal): Promise<WikiUser>
+  /**
+   * The raw bytes of the answer of `pages/info`: valid or not, JSON or not, that is for the reader to find out.
+   * @param pageId a UUID or a slugId.
+   * @param maxBytes cap on the answer.
+   * @throws {WikiError}
+   */
+  page(token: string, pageId: string, options: { maxBytes: number; signal: AbortSignal }): Promise<Buffer>
+  /**
+   * `GET /files/<attachmentId>/file`. Resolves when the headers are there.
+   * @param timeoutMs time limit of the whole download, body included.
+   * @throws {WikiError}
+   */
+  file(
+    token: string,
+    attachmentId: string,
+    options: { timeoutMs: number; signal: AbortSignal },
+  ): Promise<WikiFile>
+  /** Closes idle connections. */
+  close(): void
+}

@@ -1,0 +1,17 @@
+import { randomUUID } from 'node:crypto'
+import { BLOB_ID_PATTERN } from '../../shared/link.ts'
+import type { BlobId } from './store.ts'
+
+/** A fresh unguessable id: a random (version 4) UUID, 122 bits from the system's generator. */
+export function newBlobId(): BlobId {
+  return randomUUID() as BlobId
+}
+
+export function isBlobId(value: string): value is BlobId {
+  return BLOB_ID_PATTERN.test(value)
+}
+
+/** What logs may show of an id: the id is the permission, its first eight characters are not. */
+export function shortId(id: string): string {
+  return id.slice(0, 8)
+}

@@ -1,0 +1,173 @@
+declare const brand: unique symbol
+
+/** The random UUID under which a blob is served; a secret, so logs show `shortId(id)` only. */
+export type BlobId = string & { readonly [brand]: 'BlobId' }
+
+/** Whose share of the store a stash counts against: the wiki's user id. */
+export type UserId = string & { readonly [brand]: 'UserId' }
+
+/** A half-open range of bytes, `[start, end)`. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+/** What is known of a blob besides its bytes. Never changes. */
+export interface BlobInfo {
+  readonly id: BlobId
+  /** Bytes. */
+  readonly size: number
+  /** Lower-case hex. */
+  readonly sha256: string
+  /** A media type as HTTP writes it, parameters included. */
+  readonly mediaType: string
+  /** File name for `Content-Disposition`; any string, even empty. */
+  readonly name: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+/**
+ * A blob with an open response. Its bytes count, and stay where they are, until `release`, whatever happens to the
+ * stash meanwhile (rule 6).
+ */
+export interface BlobLease {
+  readonly blob: BlobInfo
+  /**
+   * The bytes of a range (all of them without one) as views, in order, none empty; not copies. A store in this process
+   * gives an `Iterable`, a remote one an `AsyncIterable`. The views must not be used after `release`.
+   */
+  body(range?: ByteRange): Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+  /**
+   * Ends the response; further calls do nothing.
+   * @param delivered the bytes that left the process whole. Left out when the response was cut, had no body, or was a
+   * HEAD. Ranges that together cover the blob make it *delivered*; `{start: 0, end: 0}` of an empty blob does.
+   */
+  release(delivered?: ByteRange): void
+}
+
+/** One blob of a draft, written front to back. */
+export interface BlobWriter {
+  /** The id that the blob will have: links to it can be written before it is stored. */
+  readonly id: BlobId
+  /**
+   * Appends a copy of the bytes, hashing them on the way. What goes past the reservation is reserved first, in steps.
+   * @throws {StoreFullError} when there is no room; the writer is then to be discarded.
+   */
+  write(bytes: Uint8Array): Promise<void>
+  /** Ends the blob and gives back what was reserved but not written. */
+  seal(meta: { mediaType: string; name: string }): Promise<{ size: number; sha256: string }>
+  /** Gives everything back. Also allowed after `seal`, before the draft's commit. */
+  discard(): Promise<void>
+}
+
+/** A stash being put together. Nobody can read any of it before `commit`. */
+export interface StashDraft {
+  /**
+   * Reserves room for the document blob. Call once, before any file.
+   * @param maxBytes upper bound of its size; more is never written.
+   * @throws {StoreFullError}
+   */
+  document(maxBytes: number): Promise<BlobWriter>
+  /**
+   * Starts a file blob.
+   * @param bytes its size when known: reserved at once. Without it room is reserved in steps as bytes arrive.
+   * @throws {StoreFullError}
+   */
+  file(bytes?: number): Promise<BlobWriter>
+  /**
+   * Stores the sealed blobs in one step; the life of all of them begins now. Unsealed blobs are discarded. The document
+   * must be sealed.
+   */
+  commit(meta: { title: string }): Promise<{ document: BlobInfo; files: readonly BlobInfo[] }>
+  /** Gives everything back. Does nothing after `commit` or a first `discard`. */
+  discard(): Promise<void>
+}
+
+export interface StashSummary {
+  /** The document blob's id. */
+  readonly id: BlobId
+  readonly user: UserId
+  readonly title: string
+  /** Sum of the sizes of the document and the files. */
+  readonly bytes: number
+  readonly files: number
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** `no`: nobody has fetched the document; `document`: the document whole; `whole`: every blob of the stash. */
+  readonly delivered: 'no' | 'document' | 'whole'
+}
+
+/** Gauges are of now, counters since the start. All sizes in bytes. */
+export interface StoreStats {
+  readonly maxBytes: number
+  readonly maxUserBytes: number
+  /** Distinct bytes stored, those of blobs that only an open response keeps included. */
+  readonly heldBytes: number
+  readonly reservedBytes: number
+  readonly freeBytes: number
+  readonly stashes: number
+  readonly blobs: number
+  readonly openResponses: number
+  /** Milliseconds since the epoch; `undefined` when nothing is stored. */
+  readonly nextExpiry: number | undefined
+  readonly stashesStored: number
+  readonly stashesExpired: number
+  readonly stashesEvicted: number
+  readonly stashesDropped: number
+}
+
+/**
+ * Holds stashes for their life time under the rules of the store (DESIGN.md). Knows no HTTP. `test/server/store/
+ * store-rules.ts` is the suite that every implementation passes.
+ */
+export interface Store {
+  /** Starts a stash on a user's share. Reserves nothing yet. */
+  open(user: UserId): StashDraft
+  /** Begins a response; `undefined` when there is no such blob or its life is over. Counts as a touch of its stash. */
+  read(id: string): Promise<BlobLease | undefined>
+  /** Takes a stash away by the id of its document or of any of its files; `false` when there is none. */
+  drop(id: string): Promise<boolean>
+  /** The stashes held, oldest first. */
+  list(): Promise<readonly StashSummary[]>
+  stats(): Promise<StoreStats>
+  /** Stops the background sweep and forgets everything. Drafts opened before fail from now on. */
+  close(): Promise<void>
+}
+
+/** There is no room, and none can be made (rule 4). */
+export class StoreFullError extends Error {
+  override readonly name = 'StoreFullError'
+  readonly code = 'store-full'
+  /** Which cap is in the way: the whole store's or the user's share. */
+  readonly scope: 'total' | 'user'
+  /** Bytes asked for. */
+  readonly neededBytes: number
+  /** Bytes that were free under that cap. */
+  readonly freeBytes: number
+  /** Milliseconds since the epoch when the next stash expires; `undefined` when nothing is stored. */
+  readonly nextExpiry: number | undefined
+
+  constructor(
+    scope: 'total' | 'user',
+    neededBytes: number,
+    freeBytes: number,
+    nextExpiry: number | undefined,
+  ) {
+    super(`${neededBytes} bytes needed, ${freeBytes} free under the ${scope} cap`)
+    this.scope = scope
+    this.neededBytes = neededBytes
+    this.freeBytes = freeBytes
+    this.nextExpiry = nextExpiry
+  }
+}
+
+/** The draft or the store was ended (discarded, committed or closed) before this call. */
+export class DraftEndedError extends Error {
+  override readonly name = 'DraftEndedError'
+  readonly code = 'draft-ended'
+  constructor() {
+    super('the draft has ended')
+  }
+}
