@@ -1,24 +1,289 @@
-/** The service's configuration, checked; every size in bytes, every time in milliseconds. Sources: DESIGN.md. */
+import { BlockList, isIP } from 'node:net'
+import { z } from 'zod'
+
+/** The service's configuration, checked; every size in bytes, every time in milliseconds. Source: DESIGN.md. */
 export interface Config {
   /** Base of every link, without a trailing slash. */
-  publicUrl: string
-  host: string
-  port: number
-  internalHost: string
-  internalPort: number
+  readonly publicUrl: string
+  readonly host: string
+  readonly port: number
+  readonly internalHost: string
+  readonly internalPort: number
   /** Further `Host` names that the internal listener accepts, lower case. */
-  internalHosts: readonly string[]
+  readonly internalHosts: readonly string[]
   /** The wiki's API without a trailing slash, such as `http://127.0.0.1:3000/api`. */
-  docmostApiUrl: string
+  readonly docmostApiUrl: string
   /** The wiki's public origin, such as `https://wiki.example.org`. */
-  docmostAppOrigin: string
-  ttlMs: number
-  maxBytes: number
-  maxImageBytes: number
-  maxTotalBytes: number
-  maxUserBytes: number
-  fetchConcurrency: number
-  fetchTimeoutMs: number
-  stashTimeoutMs: number
-  logLevel: string
+  readonly docmostAppOrigin: string
+  readonly ttlMs: number
+  readonly maxBytes: number
+  readonly maxImageBytes: number
+  readonly maxTotalBytes: number
+  readonly maxUserBytes: number
+  readonly fetchConcurrency: number
+  readonly fetchTimeoutMs: number
+  readonly stashTimeoutMs: number
+  readonly logLevel: string
+}
+
+export interface ConfigProblem {
+  readonly variable: string
+  /** The value's fault, and what is expected. */
+  readonly message: string
+}
+
+/** Everything that is wrong with the configuration, at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly code = 'bad-configuration'
+  readonly problems: readonly ConfigProblem[]
+  constructor(problems: readonly ConfigProblem[]) {
+    super(problems.map((problem) => `${problem.variable}: ${problem.message}`).join('\n'))
+    this.problems = problems
+  }
+}
+
+/** Node's timers hold 31 bits; a longer delay fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+const wholeNumber = (unit: string, least: number, most: number) =>
+  z.string().transform((text, context) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
+    context.addIssue(`"${clip(text)}" is not a whole number of ${unit} from ${least} to ${most}, digits only`)
+    return z.NEVER
+  })
+
+const bytes = wholeNumber('bytes', 1, Number.MAX_SAFE_INTEGER)
+const milliseconds = wholeNumber('milliseconds', 1, MAX_TIMER_MS)
+const port = z.string().transform((text, context) => {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value <= 65_535) return value
+  context.addIssue(`"${clip(text)}" is not a port: a whole number from 0 (any free one) to 65535`)
+  return z.NEVER
+})
+
+/** An absolute http(s) URL without user, query and fragment; gives it without trailing slashes. */
+const httpUrl = (example: string) =>
+  z.string().transform((text, context) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    const fault =
+      url === undefined
+        ? 'is not an absolute URL'
+        : url.protocol !== 'http:' && url.protocol !== 'https:'
+          ? 'is neither http: nor https:'
+          : url.username !== '' || url.password !== ''
+            ? 'carries a user name or password'
+            : url.search !== '' || url.hash !== '' || /[?#]/.test(text)
+              ? 'has a query or fragment'
+              : undefined
+    if (url !== undefined && fault === undefined) {
+      // Links stand inside JSON strings and HTML attributes: an apostrophe is the one character a URL leaves bare there.
+      return url.href.replaceAll("'", '%27').replace(/\/+$/, '')
+    }
+    // The value may hold a password: it is not repeated.
+    context.addIssue(`the value ${fault}; expected something like ${example}`)
+    return z.NEVER
+  })
+
+const host = z
+  .string()
+  .refine(
+    (text) => isIP(text) !== 0 || /^[\w.-]+$/.test(text),
+    'is not an IP address or a host name, without scheme and port',
+  )
+
+const hostNames = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim().toLowerCase())
+  const wrong = names.find((name) => !/^[a-z0-9_.-]+$/.test(name))
+  if (wrong === undefined) return names
+  context.addIssue(
+    `"${clip(wrong)}" is not a host name; expected names without scheme and port, comma-separated`,
+  )
+  return z.NEVER
+})
+
+const PUBLIC_URL_MISSING =
+  'is not set. Set it to the base URL under which the consumers of links reach this service, such as ' +
+  'https://blobs.example.org: every link starts with it, so it must be reachable from where they run'
+
+const MIB = 1024 * 1024
+
+const environmentSchema = z.object({
+  SANDBOX_PUBLIC_URL: z
+    .string({ error: PUBLIC_URL_MISSING })
+    .pipe(httpUrl('https://blobs.example.org, the base URL under which consumers reach this service')),
+  SANDBOX_HOST: host.default('0.0.0.0'),
+  SANDBOX_PORT: port.default(3100),
+  SANDBOX_INTERNAL_HOST: host.default('127.0.0.1'),
+  SANDBOX_INTERNAL_PORT: port.default(3101),
+  SANDBOX_INTERNAL_HOSTS: hostNames.default([]),
+  DOCMOST_API_URL: httpUrl('http://127.0.0.1:3000/api').default('http://127.0.0.1:3000/api'),
+  DOCMOST_APP_URL: httpUrl('https://wiki.example.org').optional(),
+  SANDBOX_TTL_MS: milliseconds.default(3_600_000),
+  SANDBOX_MAX_BYTES: bytes.default(8 * MIB),
+  SANDBOX_MAX_IMAGE_BYTES: bytes.default(20 * MIB),
+  SANDBOX_MAX_TOTAL_BYTES: bytes.default(128 * MIB),
+  SANDBOX_MAX_USER_BYTES: bytes.optional(),
+  SANDBOX_FETCH_CONCURRENCY: wholeNumber('downloads', 1, 100).default(6),
+  SANDBOX_FETCH_TIMEOUT_MS: milliseconds.default(30_000),
+  SANDBOX_STASH_TIMEOUT_MS: milliseconds.default(45_000),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      error: (issue) =>
+        `"${clip(String(issue.input))}" is no log level; expected fatal, error, warn, info, debug, trace or silent`,
+    })
+    .default('info'),
+})
+
+/** Every variable of the environment that the service reads. */
+export const CONFIG_VARIABLES: readonly string[] = Object.keys(environmentSchema.shape)
+
+/**
+ * Checks the environment.
+ * @param environment variables as strings; an empty or blank one counts as unset.
+ * @throws {ConfigError} with every problem at once.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const set = CONFIG_VARIABLES.flatMap((name) => {
+    const value = environment[name]?.trim()
+    return value ? [[name, value] as const] : []
+  })
+  const parsed = environmentSchema.safeParse(Object.fromEntries(set))
+  const problems: ConfigProblem[] = (parsed.error?.issues ?? []).map((issue) => ({
+    variable: String(issue.path[0]),
+    message: issue.message,
+  }))
+  if (!parsed.success) throw new ConfigError(problems)
+  const env = parsed.data
+  const hosts = [env.SANDBOX_HOST, env.SANDBOX_INTERNAL_HOST]
+  const mayCollide = hosts[0] === hosts[1] || hosts.some(isWildcard)
+  if (mayCollide && env.SANDBOX_PORT !== 0 && env.SANDBOX_PORT === env.SANDBOX_INTERNAL_PORT) {
+    throw new ConfigError([
+      {
+        variable: 'SANDBOX_INTERNAL_PORT',
+        message: `${env.SANDBOX_INTERNAL_PORT} is the public listener's port too; give the internal listener another one`,
+      },
+    ])
+  }
+  return {
+    publicUrl: env.SANDBOX_PUBLIC_URL,
+    host: env.SANDBOX_HOST,
+    port: env.SANDBOX_PORT,
+    internalHost: env.SANDBOX_INTERNAL_HOST,
+    internalPort: env.SANDBOX_INTERNAL_PORT,
+    internalHosts: env.SANDBOX_INTERNAL_HOSTS,
+    docmostApiUrl: env.DOCMOST_API_URL,
+    docmostAppOrigin: new URL(env.DOCMOST_APP_URL ?? env.DOCMOST_API_URL).origin,
+    ttlMs: env.SANDBOX_TTL_MS,
+    maxBytes: env.SANDBOX_MAX_BYTES,
+    maxImageBytes: env.SANDBOX_MAX_IMAGE_BYTES,
+    maxTotalBytes: env.SANDBOX_MAX_TOTAL_BYTES,
+    maxUserBytes: env.SANDBOX_MAX_USER_BYTES ?? Math.floor((env.SANDBOX_MAX_TOTAL_BYTES * 3) / 4),
+    fetchConcurrency: env.SANDBOX_FETCH_CONCURRENCY,
+    fetchTimeoutMs: env.SANDBOX_FETCH_TIMEOUT_MS,
+    stashTimeoutMs: env.SANDBOX_STASH_TIMEOUT_MS,
+    logLevel: env.LOG_LEVEL,
+  }
+}
+
+/** What works but is likely not meant, each with its reason; for the log at start. */
+export function configWarnings(config: Config): ConfigProblem[] {
+  const warnings: ConfigProblem[] = []
+  const warn = (variable: string, message: string) => warnings.push({ variable, message })
+  const publicUrl = new URL(config.publicUrl)
+  if (isPrivateHost(publicUrl.hostname)) {
+    warn(
+      'SANDBOX_PUBLIC_URL',
+      `${publicUrl.hostname} is a loopback or private host: consumers elsewhere cannot reach it, and those that guard against SSRF refuse it`,
+    )
+  }
+  if (publicUrl.protocol === 'http:') {
+    warn(
+      'SANDBOX_PUBLIC_URL',
+      'plain http: the link is the permission, and anybody on the way can read it; put TLS in front',
+    )
+  }
+  if (!isLoopback(config.internalHost)) {
+    warn(
+      'SANDBOX_INTERNAL_HOST',
+      `the internal listener is off loopback (${config.internalHost}): wiki tokens cross the network in plain http, and whoever reaches it can try tokens`,
+    )
+  }
+  const api = new URL(config.docmostApiUrl)
+  if (api.protocol === 'http:' && !isLoopback(api.hostname)) {
+    warn(
+      'DOCMOST_API_URL',
+      `plain http to another host (${api.hostname}): the callers' wiki tokens cross the network in the clear`,
+    )
+  }
+  if (api.pathname === '/') {
+    warn(
+      'DOCMOST_API_URL',
+      'has no path: the API of Docmost lives under /api, and its other paths answer with HTML',
+    )
+  }
+  if (config.maxUserBytes > config.maxTotalBytes) {
+    warn('SANDBOX_MAX_USER_BYTES', 'is over SANDBOX_MAX_TOTAL_BYTES: one user can fill the whole store')
+  }
+  if (config.maxBytes > Math.min(config.maxUserBytes, config.maxTotalBytes)) {
+    warn(
+      'SANDBOX_MAX_BYTES',
+      'is over what the store gives one user: such a document is refused for want of room',
+    )
+  }
+  return warnings
+}
+
+function clip(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** RFC 6890's special-purpose ranges that a consumer's SSRF guard refuses. */
+const special = new BlockList()
+for (const [net, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+] as const) {
+  special.addSubnet(net, prefix, 'ipv4')
+}
+special.addAddress('::', 'ipv6')
+special.addAddress('::1', 'ipv6')
+special.addSubnet('fc00::', 7, 'ipv6')
+special.addSubnet('fe80::', 10, 'ipv6')
+
+function isIn(list: BlockList, hostname: string): boolean {
+  const address = hostname.replace(/^\[|\]$/g, '')
+  const family = isIP(address)
+  return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+function isLocalhost(hostname: string): boolean {
+  return hostname === 'localhost' || hostname.endsWith('.localhost')
+}
+
+function isLoopback(hostname: string): boolean {
+  return isLocalhost(hostname) || isIn(loopback, hostname)
+}
+
+function isPrivateHost(hostname: string): boolean {
+  const isName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0
+  return (
+    isLocalhost(hostname) ||
+    isIn(special, hostname) ||
+    (isName && (!hostname.includes('.') || /\.(local|internal|lan|home\.arpa)$/.test(hostname)))
+  )
+}
+
+function isWildcard(address: string): boolean {
+  return address === '0.0.0.0' || address === '::'
 }
