@@ -1,0 +1,37 @@
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+export type { Logger }
+
+/**
+ * The service's log: one JSON object a line.
+ * @param destination standard output by default.
+ */
+export function createLog(level: string, destination?: DestinationStream): Logger {
+  const options = { level, base: null, serializers: { err: errorForLog } }
+  return destination === undefined ? pino(options) : pino(options, destination)
+}
+
+/** What the log may show of an error: enough to find its place, with every secret taken out. */
+export function errorForLog(error: unknown): unknown {
+  if (!(error instanceof Error)) return { message: withoutSecrets(String(error)) }
+  const code: unknown = 'code' in error ? error.code : undefined
+  return {
+    type: error.name,
+    ...(typeof code === 'string' ? { code } : {}),
+    message: withoutSecrets(error.message),
+    stack: withoutSecrets(error.stack ?? ''),
+    ...(error.cause === undefined ? {} : { cause: errorForLog(error.cause) }),
+  }
+}
+
+/**
+ * Cuts blob ids to their first eight characters, and takes out bearer tokens, JSON Web Tokens and the queries of URLs.
+ * A last guard for the text of unexpected errors: what is logged on purpose never holds one.
+ */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '$1…')
+    .replace(/\bbearer\s+\S+/gi, 'Bearer …')
+    .replace(/\beyJ[\w-]*\.[\w-]*\.[\w-]*/g, '…')
+    .replace(/\b(authToken|jwt|token|password)(["']?\s*[=:]\s*["']?)[^\s"'&;,]+/gi, '$1$2…')
+}

@@ -1,0 +1,39 @@
+import type { StashLink } from '../../shared/link.ts'
+import type { SandboxStats } from '../../shared/stats.ts'
+import type { StashProgress } from '../stash/stash.ts'
+
+/** Who calls, as the wiki knows them. */
+export interface Caller {
+  readonly userId: string
+  /** An owner or admin of the workspace. */
+  readonly isAdmin: boolean
+  readonly token: string
+}
+
+export interface CallOptions {
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal
+  readonly requestId: string
+}
+
+/** What the procedures do; wired in `sandbox.ts`. Errors are domain errors, translated by the router. */
+export interface SandboxService {
+  /** @throws {WikiError} `unauthorized` for a token that the wiki does not know */
+  identify(token: string, options: CallOptions): Promise<Caller>
+  stash(
+    caller: Caller,
+    pageId: string,
+    options: CallOptions & { onProgress?: (progress: StashProgress) => void },
+  ): Promise<StashLink>
+  /** `false` when the link is unknown or expired. @throws {BadUriError} */
+  drop(caller: Caller, uri: string, options: CallOptions): Promise<boolean>
+  stats(): Promise<SandboxStats>
+}
+
+/** What a procedure knows of its request. Names no framework: the client's types are inferred through it. */
+export interface RpcContext {
+  readonly service: SandboxService
+  /** From `Authorization: Bearer …`. */
+  readonly token: string | undefined
+  readonly requestId: string
+}

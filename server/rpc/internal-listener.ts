@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import { isIP } from 'node:net'
+import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import type { Logger } from '../ops/log.ts'
+import type { RpcContext, SandboxService } from './context.ts'
+import { isUnexpected } from './errors.ts'
+import { type AppRouter, appRouter } from './router.ts'
+
+/** Inputs are page ids and links: small. */
+const MAX_REQUEST_BYTES = 16 * 1024
+
+export interface InternalListenerOptions {
+  readonly service: SandboxService
+  readonly log: Logger
+  /** `Host` names accepted besides IP literals and `localhost`, lower case. */
+  readonly hosts: readonly string[]
+}
+
+/** The internal listener: tRPC at `/trpc`. Not listening yet. */
+export function createInternalListener({ service, log, hosts }: InternalListenerOptions): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: MAX_REQUEST_BYTES,
+    routerOptions: { maxParamLength: 100 },
+    genReqId: () => randomBytes(6).toString('hex'),
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    frameworkErrors: (_error, _request, reply) => refuse(reply, 400, 'The URL is malformed.'),
+  })
+
+  // A page in a browser that rebinds its own name to this address still sends that name.
+  app.addHook('onRequest', async (request, reply) => {
+    if (isAcceptedHost(request.headers.host, hosts)) return
+    await refuse(
+      reply,
+      421,
+      'This Host is not served here: use an IP address or localhost, or list the name in SANDBOX_INTERNAL_HOSTS.',
+    )
+  })
+  app.setNotFoundHandler((_request, reply) =>
+    refuse(reply, 404, 'There is nothing here; the RPC is at /trpc.'),
+  )
+  app.setErrorHandler((error: { statusCode?: number }, request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status < 500) return refuse(reply, status, STATUS_CODES[status] ?? 'Bad Request')
+    log.error({ requestId: request.id, err: error }, 'unexpected error in the internal listener')
+    return refuse(reply, 500, 'Something went wrong in the service; the operator finds it in the log.')
+  })
+
+  app.register(fastifyTRPCPlugin, {
+    prefix: '/trpc',
+    trpcOptions: {
+      router: appRouter,
+      maxBatchSize: 1,
+      createContext: ({ req }): RpcContext => ({
+        service,
+        token: bearerToken(req.headers.authorization),
+        requestId: req.id,
+      }),
+      onError: ({ error, path, ctx }) => {
+        if (!isUnexpected(error)) return
+        log.error(
+          { requestId: ctx?.requestId, procedure: path, err: error.cause ?? error },
+          'unexpected error in a call',
+        )
+      },
+    } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
+  })
+  return app
+}
+
+/** RFC 6750 §2.1; the scheme's name is case-insensitive (RFC 9110 §11.1). */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? '')?.[1]
+}
+
+/** Whether a `Host` (RFC 9110 §7.2) names this listener: an IP literal, `localhost`, or one of the names. */
+export function isAcceptedHost(header: string | undefined, names: readonly string[]): boolean {
+  const host = header?.toLowerCase().replace(/:\d*$/, '')
+  if (host === undefined) return false
+  const literal = /^\[(.*)\]$/.exec(host)?.[1] ?? host
+  return host === 'localhost' || isIP(literal) !== 0 || names.includes(host)
+}
+
+function refuse(reply: FastifyReply, status: number, message: string): FastifyReply {
+  return reply
+    .code(status)
+    .header('cache-control', 'no-store')
+    .send({ statusCode: status, error: STATUS_CODES[status] ?? 'Error', message })
+}

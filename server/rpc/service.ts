@@ -1,0 +1,121 @@
+import { BLOB_PATH } from '../../shared/link.ts'
+import type { SandboxStats } from '../../shared/stats.ts'
+import type { Config } from '../config.ts'
+import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { Logger } from '../ops/log.ts'
+import type { StashCounters, StashOutcome } from '../stash/counters.ts'
+import { type StashOptions, stashPage } from '../stash/stash.ts'
+import { isBlobId, shortId } from '../store/ids.ts'
+import type { Store, UserId } from '../store/store.ts'
+import type { SandboxService } from './context.ts'
+import { BadUriError, toRpcError } from './errors.ts'
+import { createIdentities } from './identity.ts'
+
+export interface ServiceOptions {
+  readonly config: Config
+  /** Base of every link, without a trailing slash. */
+  readonly publicUrl: string
+  readonly store: Store
+  readonly wiki: Wiki
+  readonly counters: StashCounters
+  readonly stats: () => Promise<SandboxStats>
+  readonly log: Logger
+  readonly now: () => number
+}
+
+const ADMIN_ROLES = new Set(['owner', 'admin'])
+
+/** Time limit of asking the wiki who a token belongs to. */
+const IDENTIFY_TIMEOUT_MS = 10_000
+
+/** What the procedures do, with time limits, counters and one log line a call. */
+export function createService(options: ServiceOptions): SandboxService {
+  const { config, store, wiki, counters, log, now } = options
+  const identities = createIdentities({
+    wiki,
+    timeoutMs: Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs),
+    now,
+  })
+  const stashOptions: StashOptions = {
+    store,
+    wiki,
+    publicUrl: options.publicUrl,
+    appOrigin: config.docmostAppOrigin,
+    maxBytes: config.maxBytes,
+    maxFileBytes: config.maxImageBytes,
+    fetchConcurrency: config.fetchConcurrency,
+    fetchTimeoutMs: config.fetchTimeoutMs,
+    counters,
+  }
+
+  return {
+    async identify(token, { signal }) {
+      const user = await identities.identify(token, signal)
+      return { userId: user.id, isAdmin: ADMIN_ROLES.has(user.role), token }
+    },
+
+    async stash(caller, pageId, { signal, requestId, onProgress }) {
+      const start = performance.now()
+      const line = { requestId, user: shortId(caller.userId) }
+      counters.running++
+      try {
+        const link = await stashPage(
+          {
+            token: caller.token,
+            user: caller.userId as UserId,
+            pageId,
+            signal,
+            deadline: AbortSignal.timeout(config.stashTimeoutMs),
+            onProgress,
+          },
+          stashOptions,
+        )
+        counters.byOutcome.stored++
+        log.info(
+          {
+            ...line,
+            outcome: 'stored' satisfies StashOutcome,
+            blob: shortId(link.uri.slice(-BLOB_ID_LENGTH)),
+            bytes: link.size,
+            files: link.images,
+            durationMs: Math.round(performance.now() - start),
+          },
+          'stash',
+        )
+        return link
+      } catch (error) {
+        if (error instanceof WikiError && error.code === 'unauthorized') identities.forget(caller.token)
+        const { code } = toRpcError(error, now())
+        const outcome = outcomeOf(code)
+        counters.byOutcome[outcome]++
+        log.info({ ...line, outcome, code, durationMs: Math.round(performance.now() - start) }, 'stash')
+        throw error
+      } finally {
+        counters.running--
+      }
+    },
+
+    async drop(caller, uri, { requestId }) {
+      const id = uri.startsWith(options.publicUrl + BLOB_PATH)
+        ? uri.slice(options.publicUrl.length + BLOB_PATH.length)
+        : ''
+      if (!isBlobId(id)) {
+        throw new BadUriError(
+          `That is no link of this service: a link looks like ${options.publicUrl}${BLOB_PATH}<id>.`,
+        )
+      }
+      const isDropped = await store.drop(id)
+      log.info({ requestId, user: shortId(caller.userId), blob: shortId(id), isDropped }, 'drop')
+      return isDropped
+    },
+
+    stats: options.stats,
+  }
+}
+
+const BLOB_ID_LENGTH = 36
+
+function outcomeOf(code: string): StashOutcome {
+  if (code === 'CLIENT_CLOSED_REQUEST') return 'aborted'
+  return ['BAD_GATEWAY', 'GATEWAY_TIMEOUT', 'INTERNAL_SERVER_ERROR'].includes(code) ? 'failed' : 'refused'
+}

@@ -1,0 +1,105 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { BLOB_PATH } from '../shared/link.ts'
+import type { SandboxStats } from '../shared/stats.ts'
+import type { Config } from './config.ts'
+import { newDeliveryCounters } from './delivery/counters.ts'
+import { createPublicListener } from './delivery/public-listener.ts'
+import { createWikiClient } from './docmost/wiki-client.ts'
+import type { Logger } from './ops/log.ts'
+import { createInternalListener } from './rpc/internal-listener.ts'
+import { createService } from './rpc/service.ts'
+import { newStashCounters } from './stash/counters.ts'
+import { createMemoryStore } from './store/memory-store.ts'
+import type { Store } from './store/store.ts'
+
+export interface Sandbox {
+  /** Base of every link, with the port that the public listener really has. */
+  readonly publicUrl: string
+  /** `http://<address>:<port>` of the public listener. */
+  readonly publicOrigin: string
+  /** `http://<address>:<port>` of the internal listener; the RPC is at `/trpc` below it. */
+  readonly internalOrigin: string
+  readonly store: Store
+  stats(): Promise<SandboxStats>
+  /** Ends gracefully: takes no new requests, lets responses in flight finish, frees everything. */
+  stop(): Promise<void>
+}
+
+/**
+ * Wires the store, the wiki client and the two listeners, and listens.
+ * @param config a port 0 in `publicUrl` stands for the public listener's real one.
+ * @param dependencies.now the clock, in milliseconds since the epoch.
+ * @throws when a listener cannot have its address.
+ */
+export async function startSandbox(
+  config: Config,
+  dependencies: { log: Logger; now?: () => number },
+): Promise<Sandbox> {
+  const { log, now = Date.now } = dependencies
+  const store = createMemoryStore({
+    ttlMs: config.ttlMs,
+    maxTotalBytes: config.maxTotalBytes,
+    maxUserBytes: config.maxUserBytes,
+    now,
+  })
+  const wiki = createWikiClient({ apiUrl: config.docmostApiUrl })
+  const deliveries = newDeliveryCounters()
+  const stashes = newStashCounters()
+  const startedAt = new Date(now())
+
+  const publicListener = createPublicListener({ store, log, counters: deliveries, now })
+  const stopStarted: (() => Promise<void>)[] = [async () => wiki.close(), () => store.close()]
+  const stop = async () => {
+    for (const end of stopStarted.splice(0).reverse()) await end()
+  }
+  try {
+    stopStarted.push(() => publicListener.close())
+    const publicOrigin = await listen(publicListener, config.host, config.port)
+    const publicUrl = withRealPort(config.publicUrl, publicOrigin)
+    const stats = async () => sandboxStats(startedAt, store, stashes, deliveries)
+    const service = createService({ config, publicUrl, store, wiki, counters: stashes, stats, log, now })
+    const internalListener = createInternalListener({ service, log, hosts: config.internalHosts })
+    stopStarted.push(() => internalListener.close())
+    const internalOrigin = await listen(internalListener, config.internalHost, config.internalPort)
+    log.info({ public: publicOrigin, internal: internalOrigin, links: publicUrl + BLOB_PATH }, 'listening')
+    return { publicUrl, publicOrigin, internalOrigin, store, stats, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  await app.listen({ host, port })
+  // A TCP server that listens has an address of this form.
+  const { address, family, port: realPort } = app.server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${realPort}`
+}
+
+function withRealPort(publicUrl: string, origin: string): string {
+  const url = new URL(publicUrl)
+  if (url.port !== '0') return publicUrl
+  url.port = new URL(origin).port
+  return url.href.replace(/\/+$/, '')
+}
+
+async function sandboxStats(
+  startedAt: Date,
+  store: Store,
+  stashes: ReturnType<typeof newStashCounters>,
+  deliveries: ReturnType<typeof newDeliveryCounters>,
+): Promise<SandboxStats> {
+  const held = await store.stats()
+  return {
+    startedAt,
+    store: { ...held, nextExpiry: held.nextExpiry === undefined ? null : new Date(held.nextExpiry) },
+    stashes: {
+      running: stashes.running,
+      ...stashes.byOutcome,
+      filesMirrored: stashes.filesMirrored,
+      filesFailed: { ...stashes.filesFailed },
+    },
+    deliveries: { ...deliveries, byStatus: { ...deliveries.byStatus } },
+  }
+}

@@ -1,0 +1,139 @@
+import type { FailureReason } from '../../shared/link.ts'
+import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
+import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
+import { mediaTypeOf, SNIFFED_BYTES } from './media-type.ts'
+import type { FileReference } from './references.ts'
+
+/** A distinct file of a page, all references to it taken together. */
+export interface PageFile {
+  readonly attachmentId: string
+  /** Of its first reference. */
+  readonly name: string
+  /** Some reference shows the file itself: an HTML answer is then an error page. */
+  readonly isMedia: boolean
+}
+
+export interface MirrorResult {
+  /** Blob id of each file that was mirrored, by attachment id. */
+  readonly mirrored: ReadonlyMap<string, BlobId>
+  /** Why each of the others was not. */
+  readonly failed: ReadonlyMap<string, FailureReason>
+}
+
+export interface MirrorOptions {
+  readonly wiki: Wiki
+  readonly token: string
+  readonly draft: StashDraft
+  /** Cap on one file, in bytes. */
+  readonly maxBytes: number
+  /** Downloads at once. */
+  readonly concurrency: number
+  /** Time limit of one download. */
+  readonly timeoutMs: number
+  /** Ends the whole mirroring: no download begins afterwards, and those under way fail as `timeout`. */
+  readonly deadline: AbortSignal
+  /** The caller's: rejects with its reason. */
+  readonly signal: AbortSignal
+  /** Called after each file. */
+  readonly onFile?: ((isMirrored: boolean) => void) | undefined
+}
+
+/** One entry per attachment id (the name and the query do not count), in the order of the page. */
+export function distinctFiles(references: readonly FileReference[]): PageFile[] {
+  const files = new Map<string, PageFile>()
+  for (const { attachmentId, name, isMedia } of references) {
+    const known = files.get(attachmentId)
+    if (known === undefined) files.set(attachmentId, { attachmentId, name, isMedia })
+    else if (isMedia && !known.isMedia) files.set(attachmentId, { ...known, isMedia })
+  }
+  return [...files.values()]
+}
+
+/**
+ * Downloads each file once into the draft. A file that fails fails alone.
+ * @throws the reason of `signal` when the caller has gone, and unexpected errors; always with every download ended.
+ */
+export async function mirrorFiles(files: readonly PageFile[], options: MirrorOptions): Promise<MirrorResult> {
+  const mirrored = new Map<string, BlobId>()
+  const failed = new Map<string, FailureReason>()
+  const stop = new AbortController()
+  const signal = AbortSignal.any([options.signal, stop.signal])
+  const queue = files.values()
+  const worker = async () => {
+    for (const file of queue) {
+      signal.throwIfAborted()
+      const result = await mirrorFile(file, options, signal)
+      if ('id' in result) mirrored.set(file.attachmentId, result.id)
+      else failed.set(file.attachmentId, result.reason)
+      options.onFile?.('id' in result)
+    }
+  }
+  const workers = Array.from({ length: Math.min(options.concurrency, files.length) }, () =>
+    worker().catch((error: unknown) => {
+      stop.abort(error)
+      throw error
+    }),
+  )
+  const ends = await Promise.allSettled(workers)
+  options.signal.throwIfAborted()
+  if (ends.some((end) => end.status === 'rejected')) throw stop.signal.reason
+  return { mirrored, failed }
+}
+
+async function mirrorFile(
+  file: PageFile,
+  options: MirrorOptions,
+  signal: AbortSignal,
+): Promise<{ id: BlobId } | { reason: FailureReason }> {
+  if (options.deadline.aborted) return { reason: 'timeout' }
+  // Ends the download whichever way this function is left.
+  const end = new AbortController()
+  let writer: BlobWriter | undefined
+  try {
+    const answer = await options.wiki.file(options.token, file.attachmentId, {
+      timeoutMs: options.timeoutMs,
+      signal: AbortSignal.any([signal, options.deadline, end.signal]),
+    })
+    if (file.isMedia && isHtml(answer.mediaType)) return { reason: 'bad-response' }
+    if ((answer.contentLength ?? 0) > options.maxBytes) return { reason: 'too-large' }
+    writer = await options.draft.file(answer.contentLength)
+    let size = 0
+    let head = Buffer.alloc(0)
+    for await (const chunk of answer.body) {
+      size += chunk.length
+      if (size > options.maxBytes) return { reason: 'too-large' }
+      if (head.length < SNIFFED_BYTES)
+        head = Buffer.concat([head, chunk.subarray(0, SNIFFED_BYTES - head.length)])
+      await writer.write(chunk)
+    }
+    await writer.seal({ mediaType: await mediaTypeOf(answer.mediaType, head), name: file.name })
+    const { id } = writer
+    writer = undefined
+    return { id }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof StoreFullError) return { reason: 'store-full' }
+    if (error instanceof WikiError) return { reason: FAILURES[error.code] }
+    throw error
+  } finally {
+    end.abort()
+    await writer?.discard()
+  }
+}
+
+const FAILURES: Record<WikiErrorCode, FailureReason> = {
+  // The token was good a moment ago: it has just expired, or the session was ended.
+  unauthorized: 'forbidden',
+  forbidden: 'forbidden',
+  'not-found': 'not-found',
+  'rate-limited': 'unreachable',
+  rejected: 'bad-response',
+  'bad-response': 'bad-response',
+  'too-large': 'too-large',
+  unreachable: 'unreachable',
+  timeout: 'timeout',
+}
+
+function isHtml(mediaType: string | undefined): boolean {
+  return /^\s*text\/html\s*(;|$)/i.test(mediaType ?? '')
+}

@@ -1,0 +1,184 @@
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { BLOB_PATH, MAX_LISTED_FAILURES, type StashLink } from '../../shared/link.ts'
+import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { BlobId, Store, UserId } from '../store/store.ts'
+import type { StashCounters } from './counters.ts'
+import { StashError } from './errors.ts'
+import { clippedTitle, listedName } from './listed-name.ts'
+import { distinctFiles, mirrorFiles } from './mirror.ts'
+import { parsePageId } from './page-id.ts'
+import { rewrite, rewrittenUpperBound } from './rewrite.ts'
+import { scanPage } from './scan-page.ts'
+
+export interface StashOptions {
+  readonly store: Store
+  readonly wiki: Wiki
+  /** Base of every link, without a trailing slash. */
+  readonly publicUrl: string
+  /** The wiki's public origin: absolute file URLs start with it. */
+  readonly appOrigin: string
+  /** Cap on the document blob, in bytes. */
+  readonly maxBytes: number
+  /** Cap on one mirrored file, in bytes. */
+  readonly maxFileBytes: number
+  /** Downloads at once. */
+  readonly fetchConcurrency: number
+  /** Time limit of one download. */
+  readonly fetchTimeoutMs: number
+  readonly counters: StashCounters
+}
+
+export interface StashRequest {
+  /** The caller's wiki token. */
+  readonly token: string
+  readonly user: UserId
+  /** A UUID, a slugId or a page's URL. */
+  readonly pageId: string
+  /** The caller's: when it aborts, the stash ends and gives everything back. */
+  readonly signal: AbortSignal
+  /** The time limit of the whole stash: before the page is read it ends the stash, afterwards the downloads. */
+  readonly deadline: AbortSignal
+  readonly onProgress?: ((progress: StashProgress) => void) | undefined
+}
+
+/** Distinct files of the page, and how many of them are done. */
+export interface StashProgress {
+  readonly files: number
+  readonly mirrored: number
+  readonly failed: number
+}
+
+/**
+ * Beside the page's content the answer of `pages/info` carries its title, people and permissions; real ones take about
+ * 1 KiB (docmost/FACTS.md).
+ */
+const MAX_ENVELOPE_BYTES = 1024 * 1024
+
+/** How many bytes of a document are written before the event loop gets a turn. */
+const WRITE_TURN_BYTES = 512 * 1024
+
+/**
+ * Turns a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
+ * step and gives the link (DESIGN.md, "Stash").
+ * @throws {StashError} the page id, the page or its size will not do
+ * @throws {NotAPageError | NotADocumentError} the wiki's answer will not do
+ * @throws {WikiError} the page could not be read
+ * @throws {StoreFullError} the document does not fit
+ * @throws the reason of `signal` when the caller has gone
+ */
+export async function stashPage(request: StashRequest, options: StashOptions): Promise<StashLink> {
+  const { signal, deadline } = request
+  const pageId = parsePageId(request.pageId)
+  if (pageId === undefined) {
+    throw new StashError(
+      'bad-page-id',
+      "That is no page id: give the page's UUID, its 10-character slugId, or the URL of the page in the wiki.",
+    )
+  }
+  const answer = await readPage(pageId, request, options)
+  const page = await atIntervals(scanPage(answer, options.appOrigin), signal)
+  if (page.isDeleted) {
+    throw new StashError(
+      'page-in-trash',
+      'The page is in the trash: restore it in the wiki, then stash it again.',
+    )
+  }
+  const linkPrefix = options.publicUrl + BLOB_PATH
+  const upperBound = rewrittenUpperBound(page, linkPrefix.length + BLOB_ID_LENGTH)
+  if (upperBound > options.maxBytes) {
+    throw new StashError(
+      'document-too-large',
+      `The document takes up to ${upperBound} bytes, over the cap of ${options.maxBytes} (SANDBOX_MAX_BYTES): split the page, or ask the operator to raise the cap.`,
+      { neededBytes: upperBound, maxBytes: options.maxBytes },
+    )
+  }
+  const draft = options.store.open(request.user)
+  try {
+    const document = await draft.document(upperBound)
+    const files = distinctFiles(page.references)
+    const progress = { files: files.length, mirrored: 0, failed: 0 }
+    request.onProgress?.({ ...progress })
+    const { mirrored, failed } = await mirrorFiles(files, {
+      wiki: options.wiki,
+      token: request.token,
+      draft,
+      maxBytes: options.maxFileBytes,
+      concurrency: options.fetchConcurrency,
+      timeoutMs: options.fetchTimeoutMs,
+      deadline,
+      signal,
+      onFile(isMirrored) {
+        progress[isMirrored ? 'mirrored' : 'failed']++
+        request.onProgress?.({ ...progress })
+      },
+    })
+    const link = (id: BlobId) => linkPrefix + id
+    const links = new Map([...mirrored].map(([attachmentId, id]) => [attachmentId, link(id)]))
+    let written = 0
+    for (const piece of rewrite(answer, page, links)) {
+      await document.write(piece)
+      written += piece.length
+      if (written >= WRITE_TURN_BYTES) {
+        written = 0
+        await eventLoopTurn()
+      }
+    }
+    const { size, sha256 } = await document.seal({ mediaType: 'application/json', name: 'page.json' })
+    signal.throwIfAborted()
+    const title = clippedTitle(page.title)
+    const stash = await draft.commit({ title })
+    for (const reason of failed.values()) options.counters.filesFailed[reason]++
+    options.counters.filesMirrored += mirrored.size
+    return {
+      uri: link(stash.document.id),
+      size,
+      sha256,
+      expiresAt: new Date(stash.document.expiresAt),
+      title,
+      updatedAt: page.updatedAt,
+      images: { mirrored: mirrored.size, failed: failed.size },
+      failures: files
+        .flatMap(({ attachmentId, name }) => {
+          const reason = failed.get(attachmentId)
+          return reason === undefined ? [] : [{ attachmentId, name: listedName(name), reason }]
+        })
+        .slice(0, MAX_LISTED_FAILURES),
+    }
+  } finally {
+    await draft.discard()
+  }
+}
+
+const BLOB_ID_LENGTH = 36
+
+async function readPage(pageId: string, request: StashRequest, options: StashOptions): Promise<Buffer> {
+  const { signal, deadline } = request
+  try {
+    return await options.wiki.page(request.token, pageId, {
+      maxBytes: options.maxBytes + MAX_ENVELOPE_BYTES,
+      signal: AbortSignal.any([signal, deadline]),
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (deadline.aborted) {
+      throw new StashError('timeout', 'The wiki did not give the page in time: try again in a moment.')
+    }
+    if (error instanceof WikiError && error.code === 'too-large') {
+      throw new StashError(
+        'document-too-large',
+        `The page is over the cap of ${options.maxBytes} bytes (SANDBOX_MAX_BYTES): split it, or ask the operator to raise the cap.`,
+      )
+    }
+    throw error
+  }
+}
+
+/** Runs a computation in slices, with a turn of the event loop after each. */
+async function atIntervals<T>(slices: Generator<void, T, void>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    const step = slices.next()
+    if (step.done) return step.value
+    await eventLoopTurn()
+    signal.throwIfAborted()
+  }
+}
