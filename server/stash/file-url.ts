@@ -1,0 +1,63 @@
+/** The file that a URL of the wiki's file route names. */
+export interface FileUrl {
+  /** Lower-case UUID. */
+  readonly attachmentId: string
+  /** The last segment of the path, percent-decoded where that gives a plain file name. */
+  readonly name: string
+}
+
+/**
+ * Every form of docmost/FACTS.md: absolute or not, `/api/files/`, the legacy `/files/`, and `public/` of a share; one
+ * segment after the id, neither more nor less. Only scheme, host and id know no case. Each quantifier excludes the
+ * character that follows it, so matching is linear.
+ */
+const FILE_URL =
+  /^(?:([hH][tT][tT][pP][sS]?):\/\/([^/?#\\@\s\p{Cc}]+))?\/(?:api\/)?files\/(?:public\/)?([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})\/([^/\\?#\p{Cc}]+)(?:[?#]|$)/u
+
+/** Would leave the file route: https://url.spec.whatwg.org/#double-dot-path-segment. */
+const DOT_SEGMENT = /^(?:\.|%2[eE]){1,2}$/
+
+/** What decoding must not bring into a file name. */
+const NOT_IN_A_NAME = /[/\\\p{Cc}]/u
+
+/**
+ * The file that a value refers to when the whole of it, surrounding white space apart, is a URL of the wiki's own file
+ * route; `undefined` for everything else.
+ * @param appOrigin the wiki's public origin, as `URL.origin` writes it.
+ */
+export function parseFileUrl(value: string, appOrigin: string): FileUrl | undefined {
+  const [, scheme, authority, id, name] = FILE_URL.exec(stripWhiteSpace(value)) ?? []
+  if (id === undefined || name === undefined || DOT_SEGMENT.test(name)) return undefined
+  if (scheme !== undefined && originOf(`${scheme}://${authority}`) !== appOrigin) return undefined
+  return { attachmentId: id.toLowerCase(), name: decodedName(name) }
+}
+
+/** Without the white space that HTML attributes may have around a URL: https://infra.spec.whatwg.org/#ascii-whitespace. */
+function stripWhiteSpace(value: string): string {
+  let start = 0
+  let end = value.length
+  while (start < end && isWhiteSpace(value.charCodeAt(start))) start++
+  while (end > start && isWhiteSpace(value.charCodeAt(end - 1))) end--
+  return value.slice(start, end)
+}
+
+/** Space, tab, line feed, form feed, carriage return. */
+export function isWhiteSpace(charCode: number): boolean {
+  return charCode === 0x20 || charCode === 0x09 || charCode === 0x0a || charCode === 0x0c || charCode === 0x0d
+}
+
+/** As a browser sees it: lower case, no default port, international names in ASCII. */
+function originOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined
+}
+
+/** Stored names are raw and may hold a bare `%` (docmost/FACTS.md): then the name is what it says. */
+function decodedName(name: string): string {
+  if (!name.includes('%')) return name
+  try {
+    const decoded = decodeURIComponent(name)
+    return NOT_IN_A_NAME.test(decoded) ? name : decoded
+  } catch {
+    return name
+  }
+}

@@ -1,0 +1,42 @@
+import { fileTypeFromBuffer } from 'file-type'
+
+const UNKNOWN = 'application/octet-stream'
+/** What `file-type` recommends to give. */
+const MAX_SNIFFED_BYTES = 4100
+const MAX_DECLARED_CHARACTERS = 255
+
+/** RFC 9110 §8.3.1: type "/" subtype, then parameters whose values are tokens or quoted strings; visible ASCII only. */
+const MEDIA_TYPE =
+  /^[!#$%&'*+\-.^_`|~\w]+\/[!#$%&'*+\-.^_`|~\w]+(?:[ \t]*;[ \t]*(?:[!#$%&'*+\-.^_`|~\w]+=(?:[!#$%&'*+\-.^_`|~\w]+|"(?:[ !#-[\]-~]|\\[ -~])*"))?)*$/
+
+/** Text that a browser runs is never guessed: an SVG or XHTML file with an XML prologue has the magic number of XML. */
+const ACTIVE = /[/+]xml$|^text\/html$|javascript/
+
+/**
+ * A file's media type: the declared `Content-Type`, unless there is none worth the name; then what the magic number
+ * says; else `application/octet-stream`.
+ * @param declared the `Content-Type` of the wiki's answer.
+ * @param firstBytes the file's first 4100 bytes, or all of it; not used after the call returns.
+ */
+export function mediaTypeOf(declared: string | undefined, firstBytes: Uint8Array): Promise<string> | string {
+  const mediaType = declared?.trim() ?? ''
+  const isUsable = mediaType.length <= MAX_DECLARED_CHARACTERS && MEDIA_TYPE.test(mediaType)
+  if (isUsable && essenceOf(mediaType) !== UNKNOWN) return mediaType
+  // A copy: the caller may reuse its memory while the package reads.
+  return sniffed(new Uint8Array(firstBytes.subarray(0, MAX_SNIFFED_BYTES)))
+}
+
+/** Without parameters, in lower case. */
+function essenceOf(mediaType: string): string {
+  return mediaType.replace(/[ \t]*;.*/, '').toLowerCase()
+}
+
+async function sniffed(bytes: Uint8Array): Promise<string> {
+  try {
+    const mime = (await fileTypeFromBuffer(bytes))?.mime
+    return mime === undefined || ACTIVE.test(mime) ? UNKNOWN : mime
+  } catch {
+    // Bytes that only begin like a known format.
+    return UNKNOWN
+  }
+}
