@@ -1,0 +1,222 @@
+import { z } from 'zod'
+import { closeIdleConnections, createConnections } from './connections.ts'
+import { abortFailure, exchange, readWhole, type WikiAnswer } from './exchange.ts'
+import { retryOnce } from './retry.ts'
+import { retryAfterMs } from './retry-after.ts'
+import { type Wiki, WikiError, type WikiFile, type WikiUser } from './wiki.ts'
+
+/** Many times the size of a real answer of `users/me` (docmost/exchanges/007: 1,079 bytes). */
+const MAX_ME_BYTES = 262_144
+/** Where only a signal limits the call: a longer delay that the wiki asks for is the caller's to wait. */
+const MAX_RETRY_DELAY_MS = 5_000
+const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** What may stand in a header; no token of the wiki has anything else. */
+const TOKEN = /^[\x21-\x7e]+$/
+
+const meSchema = z.object({
+  data: z.object({
+    user: z.object({ id: z.string().min(1), role: z.string(), workspaceId: z.string() }),
+  }),
+})
+
+export interface WikiClientOptions {
+  /** The wiki's API without a trailing slash, such as `http://127.0.0.1:3000/api`. */
+  readonly apiUrl: string
+  /** Connections at once; further requests wait, within their time limits. Default 64. */
+  readonly maxSockets?: number
+  /** For the jitter of a retry, in [0, 1). Default `Math.random`. */
+  readonly random?: () => number
+  /** Waits before a retry; rejects with `abortFailure(signal)` when aborted. Default: a timer. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** The wiki over its HTTP API (docmost/FACTS.md), with the caller's token as the only credential. */
+export function createWikiClient(options: WikiClientOptions): Wiki {
+  const { apiUrl, maxSockets = 64, random = Math.random, wait = waitFor } = options
+  const url = new URL(apiUrl)
+  const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
+  const target = {
+    protocol,
+    // Node wants an IPv6 address without its brackets.
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port,
+    agent: createConnections(protocol, maxSockets),
+  } as const
+  const basePath = url.pathname.replace(/\/+$/, '')
+
+  function request(token: string, method: 'GET' | 'POST', path: string, input: unknown, signal: AbortSignal) {
+    if (!TOKEN.test(token)) throw unauthorized(undefined)
+    const body = input === undefined ? undefined : Buffer.from(JSON.stringify(input))
+    const headers: Record<string, string> = {
+      Authorization: `Bearer ${token}`,
+      'Accept-Encoding': 'identity',
+    }
+    if (body !== undefined) {
+      headers.Accept = 'application/json'
+      headers['Content-Type'] = 'application/json'
+      headers['Content-Length'] = String(body.length)
+    }
+    return exchange({ ...target, method, path: basePath + path, headers, body }, signal)
+  }
+
+  /** A POST whose answer is JSON. */
+  async function post(path: string, what: string, token: string, input: unknown, limits: PostLimits) {
+    const { signal, maxBytes } = limits
+    const answer = await retryOnce(
+      async () => checked(await request(token, 'POST', path, input, signal), what),
+      { random, timeLeftMs: () => MAX_RETRY_DELAY_MS, wait: (ms) => wait(ms, signal) },
+    )
+    const mediaType = answer.headers['content-type']
+    if (mediaType !== undefined && !/\bjson\b/i.test(mediaType)) {
+      answer.abort()
+      throw notTheApi('sent something else than JSON')
+    }
+    return readWhole(answer, maxBytes)
+  }
+
+  return {
+    me: async (token, signal) => {
+      try {
+        return userFrom(await post('/users/me', 'route', token, {}, { signal, maxBytes: MAX_ME_BYTES }))
+      } catch (error) {
+        // The route exists on every wiki, so what lacks it is something else.
+        const isMissing =
+          error instanceof WikiError && (error.code === 'not-found' || error.code === 'rejected')
+        throw isMissing ? notTheApi(`answered users/me with ${error.status}`, error.status) : error
+      }
+    },
+
+    page: (token, pageId, limits) => post('/pages/info', 'page', token, { pageId }, limits),
+
+    file: async (token, attachmentId, { timeoutMs, signal }): Promise<WikiFile> => {
+      if (!ATTACHMENT_ID.test(attachmentId)) {
+        throw new TypeError('attachmentId must be a lower-case UUID: nothing else goes into the path')
+      }
+      const limit = startTimeLimit(timeoutMs, signal)
+      try {
+        const answer = await retryOnce(
+          async () => {
+            const path = `/files/${attachmentId}/file`
+            return checked(await request(token, 'GET', path, undefined, limit.signal), 'file')
+          },
+          { random, timeLeftMs: limit.leftMs, wait: (ms) => wait(ms, limit.signal) },
+        )
+        answer.ended.then(limit.end)
+        const { headers, contentLength, body } = answer
+        return { mediaType: headers['content-type'], contentLength, body }
+      } catch (error) {
+        limit.end()
+        throw error
+      }
+    },
+
+    close: () => closeIdleConnections(target.agent),
+  }
+}
+
+interface PostLimits {
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+/** Gives the answer back when it is a plain 200; otherwise ends it. @throws {WikiError} */
+function checked(answer: WikiAnswer, what: string): WikiAnswer {
+  const error = statusError(answer, what) ?? encodingError(answer)
+  if (error === undefined) return answer
+  answer.abort()
+  throw error
+}
+
+function statusError({ status, headers }: WikiAnswer, what: string): WikiError | undefined {
+  if (status === 200) return undefined
+  if (status === 401) return unauthorized(status)
+  if (status === 403) {
+    return new WikiError('forbidden', `The wiki does not let this user read the ${what} (403).`, { status })
+  }
+  if (status === 404) {
+    const message = `The wiki has no such ${what}, or hides it from this user (404).`
+    return new WikiError('not-found', message, { status })
+  }
+  const delayMs = retryAfterMs(headers, Date.now())
+  const detail = delayMs === undefined ? { status } : { status, retryAfterMs: delayMs }
+  if (status === 429) {
+    const when = delayMs === undefined ? 'later' : `in ${Math.ceil(delayMs / 1000)} s`
+    return new WikiError('rate-limited', `The wiki limits its callers (429): try again ${when}.`, detail)
+  }
+  if (status >= 500)
+    return new WikiError('bad-response', `The wiki failed (${status}): try again later.`, detail)
+  if (status >= 400)
+    return new WikiError('rejected', `The wiki rejected the request (${status}).`, { status })
+  if (status >= 300) {
+    const message = `The wiki redirects (${status}): DOCMOST_API_URL must be the API's final address.`
+    return new WikiError('bad-response', message, { status })
+  }
+  return new WikiError('bad-response', `The wiki answered with an unexpected status (${status}).`, { status })
+}
+
+/** None was asked for, and the cap and the hash are of the bytes themselves. */
+function encodingError({ status, headers }: WikiAnswer): WikiError | undefined {
+  const encoding = headers['content-encoding']
+  if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return undefined
+  const message = 'The wiki, or a proxy before it, sent an encoded body though none was asked for.'
+  return new WikiError('bad-response', message, { status })
+}
+
+function unauthorized(status: 401 | undefined): WikiError {
+  const message = 'The wiki does not accept the access token: log in again and use a fresh one.'
+  return new WikiError('unauthorized', message, status === undefined ? {} : { status })
+}
+
+/** The wiki answers unknown GETs with its app's page and unknown POSTs with 404 (docmost/FACTS.md). */
+function notTheApi(what: string, status: number | undefined = 200): WikiError {
+  const message = `The wiki ${what}: is DOCMOST_API_URL its API, with /api at the end?`
+  return new WikiError('bad-response', message, { status })
+}
+
+function userFrom(answer: Buffer): WikiUser {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(answer.toString())
+  } catch {
+    throw notTheApi('answered users/me with invalid JSON')
+  }
+  const result = meSchema.safeParse(parsed)
+  if (!result.success) throw notTheApi('answered users/me without a user')
+  return result.data.data.user
+}
+
+/** A signal that is aborted after `timeoutMs` or with `outer`, whichever comes first. */
+function startTimeLimit(timeoutMs: number, outer: AbortSignal) {
+  const controller = new AbortController()
+  const endsAt = performance.now() + timeoutMs
+  const end = () => {
+    clearTimeout(timer)
+    outer.removeEventListener('abort', onAbort)
+  }
+  const onAbort = () => {
+    end()
+    controller.abort(outer.reason)
+  }
+  const timer = setTimeout(() => {
+    end()
+    controller.abort(new WikiError('timeout', `The download took longer than ${timeoutMs} ms.`))
+  }, timeoutMs)
+  if (outer.aborted) onAbort()
+  else outer.addEventListener('abort', onAbort, { once: true })
+  return { signal: controller.signal, end, leftMs: () => endsAt - performance.now() }
+}
+
+function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(abortFailure(signal))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
