@@ -2,15 +2,18 @@ import { fileTypeFromBuffer } from 'file-type'
 
 const UNKNOWN = 'application/octet-stream'
 /** What `file-type` recommends to give. */
-const MAX_SNIFFED_BYTES = 4100
+export const MAX_SNIFFED_BYTES = 4100
 const MAX_DECLARED_CHARACTERS = 255
 
 /** RFC 9110 §8.3.1: type "/" subtype, then parameters whose values are tokens or quoted strings; visible ASCII only. */
 const MEDIA_TYPE =
   /^[!#$%&'*+\-.^_`|~\w]+\/[!#$%&'*+\-.^_`|~\w]+(?:[ \t]*;[ \t]*(?:[!#$%&'*+\-.^_`|~\w]+=(?:[!#$%&'*+\-.^_`|~\w]+|"(?:[ !#-[\]-~]|\\[ -~])*"))?)*$/
 
-/** Text that a browser runs is never guessed: an SVG or XHTML file with an XML prologue has the magic number of XML. */
-const ACTIVE = /[/+]xml$|^text\/html$|javascript/
+/**
+ * What a browser runs is never guessed: an SVG or XHTML file with an XML prologue has the magic number of XML. (Without
+ * one, like HTML, it has none.)
+ */
+const XML = /[/+]xml$/
 
 /**
  * A file's media type: the declared `Content-Type`, unless there is none worth the name; then what the magic number
@@ -34,7 +37,7 @@ function essenceOf(mediaType: string): string {
 async function sniffed(bytes: Uint8Array): Promise<string> {
   try {
     const mime = (await fileTypeFromBuffer(bytes))?.mime
-    return mime === undefined || ACTIVE.test(mime) ? UNKNOWN : mime
+    return mime === undefined || XML.test(mime) ? UNKNOWN : mime
   } catch {
     // Bytes that only begin like a known format.
     return UNKNOWN

@@ -1,7 +1,7 @@
 import type { FailureReason } from '../../shared/link.ts'
 import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
-import { mediaTypeOf, SNIFFED_BYTES } from './media-type.ts'
+import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
 import type { FileReference } from './references.ts'
 
 /** A distinct file of a page, all references to it taken together. */
@@ -102,8 +102,8 @@ async function mirrorFile(
     for await (const chunk of answer.body) {
       size += chunk.length
       if (size > options.maxBytes) return { reason: 'too-large' }
-      if (head.length < SNIFFED_BYTES)
-        head = Buffer.concat([head, chunk.subarray(0, SNIFFED_BYTES - head.length)])
+      if (head.length < MAX_SNIFFED_BYTES)
+        head = Buffer.concat([head, chunk.subarray(0, MAX_SNIFFED_BYTES - head.length)])
       await writer.write(chunk)
     }
     await writer.seal({ mediaType: await mediaTypeOf(answer.mediaType, head), name: file.name })
