@@ -48,6 +48,8 @@ for (const uri of uris) files.push(await fetchAndCheck(uri))
 const table = new Table({
   head: ['', 'name', 'media type', 'bytes', 'ms', 'sha256 (start)'],
   colAligns: ['left', 'left', 'left', 'right', 'right', 'left'],
+  // Without lines between the rows.
+  chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
   style: { head: process.stdout.isTTY ? ['bold'] : [], border: process.stdout.isTTY ? ['gray'] : [] },
 })
 for (const got of [document, ...files]) {
@@ -128,7 +130,8 @@ function sandboxUris(document: unknown): string[] {
 function fileName(disposition: string): string {
   const extended = /filename\*=UTF-8''([^;]*)/i.exec(disposition)?.[1]
   if (extended !== undefined) return decodeURIComponent(extended)
-  return /filename="?([^";]*)/i.exec(disposition)?.[1] ?? ''
+  const quoted = /filename="((?:[^"\\]|\\.)*)"/i.exec(disposition)?.[1]
+  return quoted?.replace(/\\(.)/g, '$1') ?? /filename=([^;]*)/i.exec(disposition)?.[1] ?? ''
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> {
