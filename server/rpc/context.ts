@@ -28,6 +28,8 @@ export interface SandboxService {
   /** `false` when the link is unknown or expired. @throws {BadUriError} */
   drop(caller: Caller, uri: string, options: CallOptions): Promise<boolean>
   stats(): Promise<SandboxStats>
+  /** The service's clock, in milliseconds since the epoch. */
+  now(): number
 }
 
 /** What a procedure knows of its request. Names no framework: the client's types are inferred through it. */

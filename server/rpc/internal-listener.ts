@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { isIP } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Logger } from '../ops/log.ts'
@@ -67,7 +67,25 @@ export function createInternalListener({ service, log, hosts }: InternalListener
       },
     } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
   })
+  closeSilentConnections(app)
   return app
+}
+
+/**
+ * At a stop, ends the connections that have never sent a request, such as those that clients open ahead of need: Node
+ * does not take them for idle and would wait for them (`closeIdleConnections`, Node 20).
+ */
+function closeSilentConnections(app: FastifyInstance): void {
+  const silent = new Set<Socket>()
+  app.server.on('connection', (socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
+  })
+  app.server.on('request', ({ socket }) => silent.delete(socket))
+  app.addHook('preClose', (done) => {
+    for (const socket of silent) socket.destroy()
+    done()
+  })
 }
 
 /** RFC 6750 §2.1; the scheme's name is case-insensitive (RFC 9110 §11.1). */

@@ -19,7 +19,7 @@ const wikiUser = t.procedure.use(async ({ ctx, next, signal }) => {
   const caller = await identified(ctx, callSignal)
   const result = await next({ ctx: { caller, call: { signal: callSignal, requestId: ctx.requestId } } })
   // tRPC wraps what a procedure throws; the domain error is its cause.
-  if (!result.ok) throw translated(result.error)
+  if (!result.ok) throw translated(result.error, ctx.service.now())
   return result
 })
 
@@ -70,11 +70,11 @@ async function identified(ctx: RpcContext, signal: AbortSignal): Promise<Caller>
   try {
     return await ctx.service.identify(ctx.token, { signal, requestId: ctx.requestId })
   } catch (error) {
-    throw toRpcError(error, Date.now())
+    throw toRpcError(error, ctx.service.now())
   }
 }
 
-function translated(error: TRPCError): TRPCError {
+function translated(error: TRPCError, now: number): TRPCError {
   const isWrapped = error.code === 'INTERNAL_SERVER_ERROR' && error.cause !== undefined
-  return isWrapped ? toRpcError(error.cause, Date.now()) : error
+  return isWrapped ? toRpcError(error.cause, now) : error
 }

@@ -110,6 +110,7 @@ export function createService(options: ServiceOptions): SandboxService {
     },
 
     stats: options.stats,
+    now,
   }
 }
 
