@@ -1,0 +1,198 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { BlobInfo, BlobLease, ByteRange } from '../store/store.ts'
+import { unsentBytes, type WatchedResponse } from './cut-off.ts'
+
+/**
+ * `complete`: the last byte was handed to the kernel and the response ended. `aborted`: the reader left. `cut`: rule 6 or
+ * the end of a stop. `failed`: the store could not give the bytes.
+ */
+export type Outcome = 'complete' | 'aborted' | 'cut' | 'failed'
+
+/** Handed to the socket before waiting for it to drain. Large enough that waiting costs nothing, small enough to know
+ * well how much of a response that ends early was sent. */
+const BATCH_BYTES = 1_048_576
+
+/** The body of a 200 or 206 on its way out. Releases its lease exactly once, whatever happens. */
+export class Delivery implements WatchedResponse {
+  readonly socket: Socket
+  readonly expiresAt: number
+  readonly blob: BlobInfo
+  /** Set when the store failed. */
+  error: unknown
+  readonly #res: ServerResponse
+  readonly #lease: BlobLease
+  readonly #range: ByteRange
+  readonly #onEnd: (outcome: Outcome, bytes: number) => void
+  #queued = 0
+  #flushed = 0
+  #ended = false
+  #wake: (() => void) | undefined
+
+  /**
+   * @param socket the request's: a pipelined response has none yet
+   * @param onEnd called once, with the body bytes that the kernel took
+   */
+  constructor(
+    socket: Socket,
+    res: ServerResponse,
+    lease: BlobLease,
+    range: ByteRange,
+    onEnd: (outcome: Outcome, bytes: number) => void,
+  ) {
+    this.socket = socket
+    this.blob = lease.blob
+    this.expiresAt = lease.blob.expiresAt
+    this.#res = res
+    this.#lease = lease
+    this.#range = range
+    this.#onEnd = onEnd
+  }
+
+  /** Sends the body; the head has been written. */
+  start(): void {
+    const res = this.#res
+    // Node emits `finish` also when the socket was destroyed with bytes waiting (lib/_http_outgoing.js, `onFinish`).
+    res.on('finish', () => this.#end(this.#broken ? 'aborted' : 'complete'))
+    res.on('close', () => this.#end('aborted'))
+    // A pipelined response that has not got the socket yet is told nothing when that closes.
+    if (res.socket === null) {
+      const onClose = () => this.#end('aborted')
+      this.socket.once('close', onClose)
+      res.on('finish', () => this.socket.off('close', onClose))
+    }
+    try {
+      const body = this.#lease.body(this.#range)
+      if (!(Symbol.iterator in body)) this.#sendAsItComes(body).catch((error) => this.#fail(error))
+      else if (this.#length <= BATCH_BYTES) this.#sendAtOnce(body)
+      else this.#sendInBatches(pieces(body))
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  cut(): void {
+    this.#destroy('cut')
+  }
+
+  get #length(): number {
+    return this.#range.end - this.#range.start
+  }
+
+  get #broken(): boolean {
+    return this.socket.destroyed || this.socket.errored !== null
+  }
+
+  #sendAtOnce(views: Iterable<Uint8Array>): void {
+    let last: Uint8Array | undefined
+    for (const view of views) {
+      if (last !== undefined) this.#res.write(last)
+      last = view
+      this.#queued += view.length
+    }
+    this.#checkLength()
+    this.#res.end(last)
+  }
+
+  #sendInBatches(views: Iterator<Uint8Array>): void {
+    let batch = 0
+    let room = true
+    while (room || batch < BATCH_BYTES) {
+      const next = views.next()
+      if (next.done === true) {
+        this.#checkLength()
+        this.#res.end()
+        return
+      }
+      room = this.#write(next.value)
+      batch += next.value.length
+    }
+    this.#res.once('drain', () => {
+      if (this.#ended) return
+      this.#flushed = this.#queued
+      try {
+        this.#sendInBatches(views)
+      } catch (error) {
+        this.#fail(error)
+      }
+    })
+  }
+
+  async #sendAsItComes(views: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const view of views) {
+      if (this.#ended) return
+      if (!this.#write(view)) await this.#drained()
+    }
+    if (this.#ended) return
+    this.#checkLength()
+    this.#res.end()
+  }
+
+  #write(view: Uint8Array): boolean {
+    this.#queued += view.length
+    if (this.#queued > this.#length) this.#checkLength()
+    return this.#res.write(view)
+  }
+
+  /** Resolves when the socket has taken everything, or when the response has ended. */
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      this.#res.once('drain', () => {
+        this.#flushed = this.#queued
+        resolve()
+      })
+    })
+  }
+
+  /** A body that differs in length from what the head promised would be taken for the next response. */
+  #checkLength(): void {
+    if (this.#queued !== this.#length) throw new BodyLengthError(this.#length, this.#queued)
+  }
+
+  #fail(error: unknown): void {
+    this.error = error
+    this.#destroy('failed')
+  }
+
+  /** The socket goes first: until then the kernel may read from views that the lease protects. */
+  #destroy(outcome: Outcome): void {
+    if (this.#ended) return
+    // A pipelined response that has not got the socket yet has sent nothing.
+    if (this.#res.socket !== null)
+      this.#flushed = Math.max(this.#flushed, this.#queued - unsentBytes(this.socket))
+    this.socket.destroy()
+    this.#end(outcome)
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#ended) return
+    this.#ended = true
+    if (outcome === 'complete') {
+      this.#flushed = this.#queued
+      this.#lease.release(this.#range)
+    } else {
+      this.#lease.release()
+    }
+    this.#wake?.()
+    this.#onEnd(outcome, this.#flushed)
+  }
+}
+
+/** The same bytes, none of the views longer than a batch. */
+function* pieces(views: Iterable<Uint8Array>): Generator<Uint8Array, undefined> {
+  for (const view of views) {
+    for (let at = 0; at < view.length; at += BATCH_BYTES) {
+      yield view.length <= BATCH_BYTES ? view : view.subarray(at, at + BATCH_BYTES)
+    }
+  }
+}
+
+/** The store gave more or fewer bytes than the blob has. */
+export class BodyLengthError extends Error {
+  override readonly name = 'BodyLengthError'
+  readonly code = 'body-length'
+  constructor(expected: number, actual: number) {
+    super(`the store gave ${actual} bytes of a body of ${expected}`)
+  }
+}
