@@ -65,8 +65,6 @@ export function exchange(request: WikiRequest, signal: AbortSignal): Promise<Wik
     const abort = () => {
       if (isOver) return
       end()
-      // The response first: destroying the request alone would read the rest of the body and drop it.
-      response?.destroy()
       outgoing.destroy()
     }
     const fail = (error: unknown) => {
@@ -87,8 +85,6 @@ export function exchange(request: WikiRequest, signal: AbortSignal): Promise<Wik
     })
     outgoing.on('response', (incoming) => {
       response = incoming
-      // What there is to say of it the request's listeners and the body's reader say.
-      incoming.on('error', () => {})
       if (incoming.rawHeaders.length > 2 * MAX_HEADERS) {
         fail(new WikiError('bad-response', `The wiki sent more than ${MAX_HEADERS} headers.`))
         return
@@ -138,7 +134,6 @@ function bodyOf(incoming: IncomingMessage, progress: Progress): AsyncIterable<Bu
       }
       if (progress.failure() !== undefined) throw failed()
       if (step.done !== true) return step
-      if (!incoming.complete) throw failed()
       progress.end()
       return step
     },

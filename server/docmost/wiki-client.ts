@@ -1,3 +1,4 @@
+import { urlToHttpOptions } from 'node:url'
 import { z } from 'zod'
 import { closeIdleConnections, createConnections } from './connections.ts'
 import { abortFailure, exchange, readWhole, type WikiAnswer } from './exchange.ts'
@@ -37,8 +38,8 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
   const target = {
     protocol,
-    // Node wants an IPv6 address without its brackets.
-    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    // Gives an IPv6 address without its brackets.
+    hostname: urlToHttpOptions(url).hostname ?? '',
     port: url.port,
     agent: createConnections(protocol, maxSockets),
   } as const
@@ -216,7 +217,6 @@ function waitFor(ms: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener('abort', onAbort)
       resolve()
     }, ms)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    signal.addEventListener('abort', onAbort, { once: true })
   })
 }

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Wiki } from '../../../server/docmost/wiki.ts'
 import { createWikiClient } from '../../../server/docmost/wiki-client.ts'
 import { deferred } from '../../fixtures/deferred.ts'
@@ -21,6 +21,7 @@ const TOKEN = 'owner-token'
 
 const endings: (() => unknown)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const end of endings.splice(0).reverse()) await end()
 })
 
@@ -60,6 +61,14 @@ async function download(
 
 const page = (wiki: Wiki, maxBytes: number, signal = new AbortController().signal) =>
   wiki.page(TOKEN, 'Zw8S70dXe6', { maxBytes, signal })
+
+/** Lets the event loop turn until it is so; `vi.waitUntil` would move fake timers on. */
+async function turnsUntil(isSo: () => boolean): Promise<void> {
+  for (let turn = 0; !isSo(); turn++) {
+    if (turn === 100_000) throw new Error('it never came to be so')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
 
 describe('a body that is not what its headers say', () => {
   it('fails as bad-response when it has fewer bytes than Content-Length', async () => {
@@ -408,22 +417,6 @@ describe('one retry', () => {
     expect((await page(wiki, 1000)).toString()).toBe('{"ok":true}')
     expect(faulty.requests).toHaveLength(4)
   })
-
-  it('is given up at once by a caller that goes away while it waits', async () => {
-    const { faulty } = await set([behave.status(503, ['Retry-After: 4']), fine])
-    const wiki = createWikiClient({ apiUrl: faulty.apiUrl })
-    endings.push(() => wiki.close())
-    const caller = new AbortController()
-    const result = download(wiki, { signal: caller.signal }).catch((error: unknown) => error)
-    // The first attempt is over when its connection is closed; what is left is the wait.
-    while (faulty.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    await faulty.untilOpenSockets(0)
-    const reason = new Error('the caller hung up')
-    caller.abort(reason)
-    expect(await result).toBe(reason)
-    expect(getEventListeners(caller.signal, 'abort')).toEqual([])
-    expect(faulty.requests).toHaveLength(1)
-  })
 })
 
 describe('connections', () => {
@@ -457,5 +450,91 @@ describe('connections', () => {
     for await (const chunk of file.body) chunks.push(chunk)
     expect(Buffer.concat(chunks).toString()).toBe('honest')
     await faulty.untilOpenSockets(0)
+  })
+})
+
+describe('nothing is left behind', () => {
+  const json = behave.json({ data: { user: { id: 'u', role: 'owner', workspaceId: 'w' } } })
+
+  /** Sockets stay real: Node keeps their time by timers of its own. */
+  const fakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+
+  it.each([
+    ['a whole file', behave.file(pngBytes(100_000))],
+    ['a file of no bytes', behave.empty()],
+    ['an error status', behave.status(404)],
+    ['a truncated body', behave.truncated(1000, 400)],
+    ['no HTTP', behave.garbage()],
+  ])('by the download of %s', async (_, behaviour) => {
+    fakeTimers()
+    const { wiki } = await set(behaviour)
+    const { signal } = new AbortController()
+    await download(wiki, { signal }).catch(() => {})
+    expect([vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([0, []])
+  })
+
+  it('by a file that nobody reads once its connection broke', async () => {
+    fakeTimers()
+    for (const behaviour of [behave.truncated(1000, 400), behave.resetInBody(1000, 400)]) {
+      const { faulty, wiki } = await set(behaviour)
+      const { signal } = new AbortController()
+      const file = await wiki.file(TOKEN, FILE, { timeoutMs: 10_000, signal })
+      await faulty.untilOpenSockets(0)
+      await turnsUntil(() => getEventListeners(signal, 'abort').length === 0)
+      expect(vi.getTimerCount()).toBe(0)
+      await expect(file.body[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'bad-response' })
+    }
+  })
+
+  it('by the page and the user', async () => {
+    fakeTimers()
+    const { wiki } = await set([], { wiki: { me: json, page: [json, behave.status(404)] } })
+    const { signal } = new AbortController()
+    await wiki.me(TOKEN, signal)
+    await page(wiki, 1000, signal)
+    await page(wiki, 1000, signal).catch(() => {})
+    expect([vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([0, []])
+  })
+
+  it('by a page that is HTML', async () => {
+    const { faulty, wiki } = await set([], { wiki: { page: behave.html() } })
+    await expect(page(wiki, 1000)).rejects.toMatchObject({ code: 'bad-response', status: 200 })
+    await faulty.untilOpenSockets(0)
+  })
+
+  it('by the wait before a retry, made or given up', async () => {
+    fakeTimers()
+    const { faulty } = await set([behave.status(503), behave.file(pngBytes(16)), behave.status(503)])
+    const wiki = createWikiClient({ apiUrl: faulty.apiUrl, random: () => 0.5 })
+    endings.push(() => wiki.close())
+    const caller = new AbortController()
+    const made = download(wiki, { signal: caller.signal })
+    // One timer is the download's time limit, the other the wait.
+    await turnsUntil(() => vi.getTimerCount() === 2)
+    vi.advanceTimersByTime(199)
+    expect(vi.getTimerCount()).toBe(2)
+    vi.advanceTimersByTime(1)
+    expect(await made).toEqual(pngBytes(16))
+    expect([vi.getTimerCount(), getEventListeners(caller.signal, 'abort')]).toEqual([0, []])
+
+    const givenUp = download(wiki, { signal: caller.signal }).catch((error: unknown) => error)
+    await turnsUntil(() => vi.getTimerCount() === 2)
+    const reason = new Error('the caller hung up')
+    caller.abort(reason)
+    expect(await givenUp).toBe(reason)
+    expect([vi.getTimerCount(), getEventListeners(caller.signal, 'abort')]).toEqual([0, []])
+  })
+
+  it('by the wait before a retry of the page', async () => {
+    fakeTimers()
+    const { faulty } = await set([], { wiki: { page: [behave.status(503), json] } })
+    const wiki = createWikiClient({ apiUrl: faulty.apiUrl })
+    endings.push(() => wiki.close())
+    const { signal } = new AbortController()
+    const answer = page(wiki, 1000, signal)
+    await turnsUntil(() => vi.getTimerCount() === 1)
+    vi.advanceTimersByTime(300)
+    await answer
+    expect([vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([0, []])
   })
 })
