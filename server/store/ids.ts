@@ -4,7 +4,8 @@ import type { BlobId } from './store.ts'
 
 /** A fresh unguessable id: a random (version 4) UUID, 122 bits from the system's generator. */
 export function newBlobId(): BlobId {
-  return randomUUID() as BlobId
+  // Node concatenates a UUID from its bytes, and V8 keeps the pieces: ten times the memory of one flat string.
+  return Buffer.from(randomUUID(), 'latin1').toString('latin1') as BlobId
 }
 
 export function isBlobId(value: string): value is BlobId {

@@ -1,0 +1,171 @@
+/** Memory is taken from the system in slabs of this many bytes, recycled, and never left to the garbage collector. */
+export const SLAB_BYTES = 256 * 1024
+/** Slabs are given out in runs of units of this many bytes. */
+export const UNIT_BYTES = 1024
+/** Bytes up to this many lie in one run, so that sending them is one write; see `Slabs.allocate`. */
+export const ONE_RUN_BYTES = 32 * 1024
+
+const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES
+const ONE_RUN_UNITS = ONE_RUN_BYTES / UNIT_BYTES
+
+/**
+ * Slabs may exist for this many times the cap. Runs of one size up to `ONE_RUN_BYTES` waste at most 24 units of a slab
+ * (29 KiB: eight runs of 29 in 256), so that a store full of them still fits without cutting any.
+ */
+const SLACK = 1.11
+
+class Slab {
+  /** Not zeroed: nobody sees a byte of it that was not written. */
+  readonly bytes = Buffer.allocUnsafeSlow(SLAB_BYTES)
+  /** One entry a unit: 1 when taken. */
+  readonly #taken = new Uint8Array(SLAB_UNITS)
+  freeUnits = SLAB_UNITS
+  /** No free run is longer than this. */
+  longestRun = SLAB_UNITS
+
+  /** The first free run of at least `units`; at most `limit` of it are counted. */
+  find(units: number, limit: number): { start: number; units: number } | undefined {
+    let longest = 0
+    for (let at = 0; at < SLAB_UNITS; ) {
+      const start = this.#taken.indexOf(0, at)
+      if (start === -1) break
+      const next = this.#taken.indexOf(1, start)
+      at = next === -1 ? SLAB_UNITS : next
+      if (at - start >= units) return { start, units: Math.min(at - start, limit) }
+      longest = Math.max(longest, at - start)
+    }
+    this.longestRun = longest
+    return undefined
+  }
+
+  take(start: number, units: number): void {
+    this.#taken.fill(1, start, start + units)
+    this.freeUnits -= units
+    // Still a bound, and the exact one where it matters most: full slabs are passed over.
+    this.longestRun = Math.min(this.longestRun, this.freeUnits)
+  }
+
+  free(start: number, units: number): void {
+    this.#taken.fill(0, start, start + units)
+    this.freeUnits += units
+    const before = start === 0 ? -1 : this.#taken.lastIndexOf(1, start - 1)
+    const after = this.#taken.indexOf(1, start + units)
+    this.longestRun = Math.max(this.longestRun, (after === -1 ? SLAB_UNITS : after) - before - 1)
+  }
+}
+
+const unitsFor = (bytes: number) => Math.ceil(bytes / UNIT_BYTES)
+
+/**
+ * The memory of the store's bodies. Touching fresh memory for the first time is the dearest part of storing bytes, and
+ * freed Buffers stay resident until the garbage collector gets to them; so slabs are kept and used again.
+ */
+export class Slabs {
+  readonly #maxSlabs: number
+  readonly #byBuffer = new Map<ArrayBufferLike, Slab>()
+  /** Slabs with taken and free units, in the order in which they are tried. */
+  readonly #partial = new Set<Slab>()
+  readonly #empty: Slab[] = []
+  /** How many slabs have been empty ever since the last `shrink`. */
+  #idle = 0
+
+  /** @param capBytes what the views given out add up to at most. */
+  constructor(capBytes: number) {
+    this.#maxSlabs = Math.ceil((capBytes * SLACK) / SLAB_BYTES)
+  }
+
+  /** Bytes of all slabs, empty ones included. */
+  get bytes(): number {
+    return this.#byBuffer.size * SLAB_BYTES
+  }
+
+  /**
+   * Memory for so many bytes (1 to `SLAB_BYTES`), as views in order that add up to exactly that. Their content is
+   * arbitrary.
+   *
+   * A whole slab when all of it is asked for. Otherwise the first free runs of at least `ONE_RUN_BYTES` (or of what is
+   * still to be placed), then an empty slab, then a new one while the cap's worth of slabs is not reached. Only then
+   * bytes are cut into smaller runs. A slab beyond that is made when even those do not suffice, which takes bodies so
+   * small that their last units are mostly empty.
+   */
+  allocate(bytes: number): Buffer[] {
+    const views: Buffer[] = []
+    let left = bytes
+    let atLeast = bytes === SLAB_BYTES ? SLAB_UNITS : ONE_RUN_UNITS
+    while (left > 0) {
+      const units = unitsFor(left)
+      const view = this.#takeRun(Math.min(atLeast, units), units, left)
+      if (view === undefined) {
+        atLeast = atLeast > ONE_RUN_UNITS ? ONE_RUN_UNITS : Math.min(atLeast, units) >> 1
+        continue
+      }
+      views.push(view)
+      left -= view.length
+    }
+    return views
+  }
+
+  /** Takes memory back. Nobody may use the views any more. */
+  free(views: readonly Buffer[]): void {
+    for (const view of views) this.#free(view, 0)
+  }
+
+  /** Keeps the first bytes (at least one) of a view and takes the rest back; gives the view of what is kept. */
+  trim(view: Buffer, bytes: number): Buffer {
+    this.#free(view, unitsFor(bytes))
+    return view.subarray(0, bytes)
+  }
+
+  /** Leaves one slab to the garbage collector if it was not needed since the last call. Call it at long intervals. */
+  shrink(): void {
+    const slab = this.#idle > 0 ? this.#empty.shift() : undefined
+    if (slab !== undefined) this.#byBuffer.delete(slab.bytes.buffer)
+    this.#idle = this.#empty.length
+  }
+
+  /** Takes the first run of `atLeast` to `units` units and gives the view of `bytes` or fewer in it. */
+  #takeRun(atLeast: number, units: number, bytes: number): Buffer | undefined {
+    if (atLeast < SLAB_UNITS && atLeast > 0) {
+      for (const slab of this.#partial) {
+        const run = slab.longestRun >= atLeast ? slab.find(atLeast, units) : undefined
+        if (run !== undefined) return this.#take(slab, run.start, run.units, bytes)
+      }
+    }
+    const slab = this.#empty.pop() ?? this.#newSlab(atLeast === 0)
+    this.#idle = Math.min(this.#idle, this.#empty.length)
+    return slab === undefined ? undefined : this.#take(slab, 0, units, bytes)
+  }
+
+  #newSlab(beyondCap: boolean): Slab | undefined {
+    if (this.#byBuffer.size >= this.#maxSlabs && !beyondCap) return undefined
+    const slab = new Slab()
+    this.#byBuffer.set(slab.bytes.buffer, slab)
+    return slab
+  }
+
+  #take(slab: Slab, start: number, units: number, bytes: number): Buffer {
+    slab.take(start, units)
+    if (slab.freeUnits > 0) this.#partial.add(slab)
+    else this.#partial.delete(slab)
+    const from = start * UNIT_BYTES
+    // A whole slab is shown by the Buffer that exists anyway.
+    return bytes === SLAB_BYTES && units === SLAB_UNITS
+      ? slab.bytes
+      : slab.bytes.subarray(from, from + Math.min(bytes, units * UNIT_BYTES))
+  }
+
+  /** Frees a view's units but the first `keepUnits`. */
+  #free(view: Buffer, keepUnits: number): void {
+    const slab = this.#byBuffer.get(view.buffer)
+    if (slab === undefined) throw new Error('these bytes lie in no slab')
+    const units = unitsFor(view.length) - keepUnits
+    if (units <= 0) return
+    slab.free(view.byteOffset / UNIT_BYTES + keepUnits, units)
+    if (slab.freeUnits < SLAB_UNITS) {
+      this.#partial.add(slab)
+      return
+    }
+    this.#partial.delete(slab)
+    this.#empty.push(slab)
+  }
+}

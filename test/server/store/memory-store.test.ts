@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createMemoryStore } from '../../../server/store/memory-store.ts'
+import type { Store, UserId } from '../../../server/store/store.ts'
+import { bodyOf, bytesOf, leaseOf, putStash, testStoreRules, viewsOf } from './store-rules.ts'
+
+testStoreRules('the rules of the store, in memory', createMemoryStore)
+
+describe('what is special to the store in memory', () => {
+  const user = 'user' as UserId
+  const MiB = 2 ** 20
+  let store: Store
+  let now = 0
+
+  beforeEach(() => {
+    now = 0
+    store = createMemoryStore({
+      ttlMs: 1000,
+      maxTotalBytes: 4 * MiB,
+      maxUserBytes: 4 * MiB,
+      now: () => now,
+      sweepMs: 60_000,
+    })
+  })
+  afterEach(() => store.close())
+
+  test('a blob of 30 KiB is one view, one of 300 KiB two at most, and always the same ones', async () => {
+    const { document, files } = await putStash(store, user, bytesOf(30 * 1024, 1), [bytesOf(300 * 1024, 2)])
+    const lease = await leaseOf(store, document.id)
+    const [view, ...rest] = await viewsOf(lease)
+    expect(view).toHaveLength(30 * 1024)
+    expect(rest).toEqual([])
+    expect((await viewsOf(lease))[0]).toBe(view)
+    expect((await viewsOf(lease, { start: 0, end: 30 * 1024 }))[0]).toBe(view)
+    lease.release()
+    const large = await leaseOf(store, files[0]?.id ?? '')
+    expect((await viewsOf(large)).map((part) => part.length)).toEqual([256 * 1024, 44 * 1024])
+    large.release()
+  })
+
+  test('a range copies nothing: views that lie inside it whole are the very same', async () => {
+    const { document } = await putStash(store, user, bytesOf(700 * 1024, 1))
+    const lease = await leaseOf(store, document.id)
+    const whole = await viewsOf(lease)
+    const part = await viewsOf(lease, { start: 1, end: 600 * 1024 })
+    expect(part.map((view) => view.length)).toEqual([256 * 1024 - 1, 256 * 1024, 88 * 1024])
+    expect(part[1]).toBe(whole[1])
+    expect(part[0]?.buffer).toBe(whole[0]?.buffer)
+    lease.release()
+  })
+
+  test('a growing file reserves 64 KiB at a time while that is free', async () => {
+    const file = await store.open(user).file()
+    await file.write(bytesOf(1, 1))
+    expect((await store.stats()).reservedBytes).toBe(65_536)
+    await file.write(bytesOf(65_536, 1))
+    expect((await store.stats()).reservedBytes).toBe(131_072)
+  })
+
+  test('equal bytes give their memory back when they are sealed', async () => {
+    await putStash(store, user, bytesOf(3 * MiB, 1))
+    const file = await store.open(user).file(MiB)
+    await file.write(bytesOf(MiB, 2))
+    await file.seal({ mediaType: 'image/png', name: '' })
+    expect((await store.stats()).reservedBytes).toBe(MiB)
+    const again = await store.open(user).file()
+    await again.seal({ mediaType: 'image/png', name: '' })
+    await file.discard()
+    const same = await store.open(user).file(MiB)
+    await same.write(bytesOf(3 * MiB, 1).subarray(0, MiB))
+    await same.discard()
+    const draft = store.open(user)
+    const first = await draft.file(MiB / 2)
+    await first.write(bytesOf(MiB / 2, 3))
+    await first.seal({ mediaType: 'image/png', name: '' })
+    const second = await draft.file(MiB / 2)
+    await second.write(bytesOf(MiB / 2, 3))
+    await second.seal({ mediaType: 'image/png', name: '' })
+    expect(await store.stats()).toMatchObject({ heldBytes: 3 * MiB, reservedBytes: MiB / 2 })
+  })
+
+  test('a stash that expired is removed by the read that meets it, even when the clock has gone back', async () => {
+    now = 5000
+    await putStash(store, user, bytesOf(10, 1))
+    now = 0
+    const { document } = await putStash(store, user, bytesOf(20, 2))
+    now = 1000
+    expect(await store.read(document.id)).toBeUndefined()
+    expect(await store.stats()).toMatchObject({ heldBytes: 10, stashes: 1, stashesExpired: 1 })
+  })
+
+  test('writes of a discarded draft never reach memory that is in use again', async () => {
+    const draft = store.open(user)
+    const file = await draft.file(MiB)
+    await file.write(bytesOf(1000, 1))
+    await draft.discard()
+    const bytes = bytesOf(MiB, 2)
+    const { document } = await putStash(store, user, bytes)
+    await expect(file.write(bytesOf(1000, 3))).rejects.toThrow('the draft has ended')
+    const lease = await leaseOf(store, document.id)
+    expect((await bodyOf(lease)).equals(bytes)).toBe(true)
+    lease.release()
+  })
+
+  test.each([-1, 0.5, Number.NaN])('%d is no number of bytes', async (bytes) => {
+    await expect(store.open(user).document(bytes)).rejects.toThrow(RangeError)
+    await expect(store.open(user).file(bytes)).rejects.toThrow(RangeError)
+    expect((await store.stats()).reservedBytes).toBe(0)
+  })
+
+  test('a draft has one document', async () => {
+    const draft = store.open(user)
+    await draft.document(10)
+    await expect(draft.document(10)).rejects.toThrow('has its document already')
+    expect((await store.stats()).reservedBytes).toBe(10)
+  })
+
+  test('the sweep keeps no process alive', () => {
+    const unref = vi.fn(() => 0)
+    const spy = vi.spyOn(globalThis, 'setInterval').mockReturnValue({ unref } as unknown as NodeJS.Timeout)
+    createMemoryStore({ ttlMs: 1, maxTotalBytes: 1, maxUserBytes: 1, sweepMs: 77 })
+    expect(spy).toHaveBeenCalledWith(expect.any(Function), 77)
+    expect(unref).toHaveBeenCalledOnce()
+  })
+})
