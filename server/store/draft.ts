@@ -78,9 +78,8 @@ export class MemoryDraft implements StashDraft {
     this.end()
   }
 
-  /** Gives everything back that the draft still has. */
+  /** Gives everything back that the draft still has; nothing the second time. */
   end(): void {
-    if (this.#ended) return
     this.#ended = true
     for (const writer of this.#writers) writer.end()
     this.#writers.clear()

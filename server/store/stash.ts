@@ -120,9 +120,8 @@ class Lease implements BlobLease {
   body(range?: ByteRange): Iterable<Uint8Array> {
     // The memory may be another blob's by now.
     if (this.#released) throw new Error('the response has ended')
-    const { views, size } = this.#blob.body
-    if (range === undefined || (range.start <= 0 && range.end >= size)) return views
-    return slice(views, range)
+    const { views } = this.#blob.body
+    return range === undefined ? views : slice(views, range)
   }
 
   release(delivered?: ByteRange): void {

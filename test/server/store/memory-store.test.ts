@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createMemoryStore } from '../../../server/store/memory-store.ts'
-import type { Store, UserId } from '../../../server/store/store.ts'
+import { Slabs } from '../../../server/store/slabs.ts'
+import type { BlobWriter, StashDraft, Store, UserId } from '../../../server/store/store.ts'
 import { bodyOf, bytesOf, leaseOf, putStash, testStoreRules, viewsOf } from './store-rules.ts'
 
 testStoreRules('the rules of the store, in memory', createMemoryStore)
@@ -99,6 +100,73 @@ describe('what is special to the store in memory', () => {
     const lease = await leaseOf(store, document.id)
     expect((await bodyOf(lease)).equals(bytes)).toBe(true)
     lease.release()
+  })
+
+  describe('uses its memory again', () => {
+    async function sealed(draft: StashDraft, size: number, seed: number): Promise<BlobWriter> {
+      const file = await draft.file(size)
+      await file.write(bytesOf(size, seed))
+      await file.seal({ mediaType: 'image/png', name: '' })
+      return file
+    }
+    test.each<[string, (round: number) => Promise<unknown>]>([
+      [
+        'after a drop',
+        async (round) => store.drop((await putStash(store, user, bytesOf(MiB, round))).document.id),
+      ],
+      [
+        'after an expiry',
+        async (round) => {
+          await putStash(store, user, bytesOf(MiB, round))
+          now += 1000
+        },
+      ],
+      [
+        'when a blob is discarded in the middle',
+        async () => {
+          const file = await store.open(user).file(MiB)
+          await file.write(bytesOf(MiB / 2, 1))
+          await file.discard()
+        },
+      ],
+      [
+        'when a sealed blob is discarded',
+        async (round) => (await sealed(store.open(user), MiB, round)).discard(),
+      ],
+      [
+        'when a draft is discarded',
+        async (round) => {
+          const draft = store.open(user)
+          await sealed(draft, MiB, round)
+          await draft.discard()
+        },
+      ],
+      ['when the bytes are there already', async () => sealed(store.open(user), MiB / 2, 1)],
+      [
+        'when a blob is smaller than was reserved',
+        async (round) => {
+          const file = await store.open(user).file(100_000)
+          await file.write(bytesOf(1, round))
+          await file.seal({ mediaType: 'image/png', name: '' })
+        },
+      ],
+    ])('%s', async (_, use) => {
+      const made = vi.spyOn(Buffer, 'allocUnsafeSlow')
+      for (let round = 0; round < 30; round++) await use(round)
+      // All of 4 MiB would be 16 slabs.
+      expect(made.mock.calls.length).toBeLessThanOrEqual(5)
+      expect(made).toHaveBeenCalledWith(262_144)
+    })
+  })
+
+  test('the sweep gives memory back that is idle', () => {
+    const shrink = vi.spyOn(Slabs.prototype, 'shrink')
+    vi.useFakeTimers()
+    const other = createMemoryStore({ ttlMs: 1000, maxTotalBytes: 1, maxUserBytes: 1, sweepMs: 500 })
+    vi.advanceTimersByTime(1500)
+    expect(shrink).toHaveBeenCalledTimes(3)
+    vi.useRealTimers()
+    return other.close()
   })
 
   test.each([-1, 0.5, Number.NaN])('%d is no number of bytes', async (bytes) => {

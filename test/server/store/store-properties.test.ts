@@ -299,8 +299,12 @@ class Run {
     })
     expect(stats.heldBytes + stats.reservedBytes).toBeLessThanOrEqual(MAX_TOTAL)
     for (const user of USERS) expect(share(user)).toBeLessThanOrEqual(MAX_USER)
-    expect(list.map(({ id, bytes }) => [id, bytes])).toEqual(
-      [...model.stashes].map(({ blobs }) => [blobs[0]?.id, sum(blobs.map(({ size }) => size))]),
+    expect(list.map(({ id, bytes, delivered }) => [id, bytes, delivered])).toEqual(
+      [...model.stashes].map(({ blobs }) => [
+        blobs[0]?.id,
+        sum(blobs.map(({ size }) => size)),
+        blobs.every(isDelivered) ? 'whole' : blobs.slice(0, 1).every(isDelivered) ? 'document' : 'no',
+      ]),
     )
     for (const { lease, blob } of model.leases) await this.checkBytes(lease, blob)
   }

@@ -18,6 +18,7 @@ export interface StoreRuleOptions {
 
 const alice = 'alice' as UserId
 const bob = 'bob' as UserId
+const carol = 'carol' as UserId
 
 const START = Date.UTC(2025, 0, 1)
 const HOUR = 3_600_000
@@ -697,6 +698,28 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         expect(await exists(other, useful.document)).toBe(false)
       })
 
+      test('of two that could stay when the others go, the younger stays', async () => {
+        const store = await open({ maxTotalBytes: 400 })
+        const older = await putStash(store, alice, bytesOf(100, 1))
+        const younger = await putStash(store, alice, bytesOf(100, 2))
+        const last = await putStash(store, alice, bytesOf(200, 3))
+        for (const stash of [older, younger, last]) await readWholeStash(store, stash)
+        vi.advanceTimersByTime(60_000)
+        await store.open(alice).document(300)
+        expect((await store.list()).map(({ id }) => id)).toEqual([younger.document.id])
+      })
+
+      test("another user's copy of a user's bytes makes no room in that user's share", async () => {
+        const store = await open({ maxUserBytes: 500 })
+        await putStash(store, alice, bytesOf(400, 1))
+        const copy = await putStash(store, bob, bytesOf(400, 1), [bytesOf(100, 2)])
+        await putStash(store, carol, bytesOf(400, 3))
+        await readWholeStash(store, copy)
+        vi.advanceTimersByTime(60_000)
+        await expect(store.open(alice).document(150)).rejects.toMatchObject({ scope: 'user', freeBytes: 100 })
+        expect(await exists(store, copy.document)).toBe(true)
+      })
+
       test('stashes that share bytes free them together', async () => {
         const store = await open()
         const first = await putStash(store, alice, bytesOf(500, 1))
@@ -804,6 +827,14 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
           'no',
         ],
         ['nothing of it', [{ start: 0, end: 0 }], 'no'],
+        [
+          'the whole and then a part again',
+          [
+            { start: 0, end: 100 },
+            { start: 0, end: 10 },
+          ],
+          'whole',
+        ],
       ])('a blob of which %s left the process is counted so', async (_, ranges, delivered) => {
         const store = await open()
         const { document } = await putStash(store, alice, bytesOf(100, 1))
