@@ -67,23 +67,31 @@ export function createInternalListener({ service, log, hosts }: InternalListener
       },
     } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
   })
-  closeSilentConnections(app)
+  endConnectionsAtStop(app)
   return app
 }
 
 /**
- * At a stop, ends the connections that have never sent a request, such as those that clients open ahead of need: Node
- * does not take them for idle and would wait for them (`closeIdleConnections`, Node 20).
+ * At a stop, ends each connection as soon as no request is under way on it. Node alone would wait for those that have
+ * never sent a request, such as clients open ahead of need, and for those that only become idle after `close`.
  */
-function closeSilentConnections(app: FastifyInstance): void {
-  const silent = new Set<Socket>()
+function endConnectionsAtStop(app: FastifyInstance): void {
+  const idle = new Set<Socket>()
+  let isStopping = false
   app.server.on('connection', (socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
+    idle.add(socket)
+    socket.once('close', () => idle.delete(socket))
   })
-  app.server.on('request', ({ socket }) => silent.delete(socket))
+  app.server.on('request', ({ socket }, response) => {
+    idle.delete(socket)
+    response.once('close', () => {
+      if (isStopping) socket.destroySoon()
+      else if (!socket.destroyed) idle.add(socket)
+    })
+  })
   app.addHook('preClose', (done) => {
-    for (const socket of silent) socket.destroy()
+    isStopping = true
+    for (const socket of idle) socket.destroy()
     done()
   })
 }

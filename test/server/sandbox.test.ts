@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect, it } from 'vitest'
+import { readConfig } from '../../server/config.ts'
+import { createLog } from '../../server/ops/log.ts'
+import { startSandbox } from '../../server/sandbox.ts'
+import { fetchBlob } from '../fixtures/consumer.ts'
+import { startTestSandbox } from '../fixtures/test-sandbox.ts'
+
+it('puts the port that the public listener really has into links', async () => {
+  const { sandbox, wiki, clientOf, stop } = await startTestSandbox({
+    environment: { SANDBOX_PUBLIC_URL: 'http://localhost:0/base/' },
+  })
+  const { port } = new URL(sandbox.publicOrigin)
+  expect(port).not.toBe('0')
+  expect(sandbox.publicUrl).toBe(`http://localhost:${port}/base`)
+  const { uri } = await clientOf().stash.mutate({ pageId: wiki.page('empty').id })
+  expect(uri.startsWith(`http://localhost:${port}/base/api/sb/`)).toBe(true)
+  expect((await fetchBlob(uri.replace('/base', ''))).status).toBe(200)
+  await stop()
+})
+
+it('stops although clients hold connections on which nothing was ever sent', async () => {
+  const { sandbox, wiki } = await startTestSandbox()
+  const sockets = await Promise.all(
+    [sandbox.internalOrigin, sandbox.publicOrigin].map(async (origin) => {
+      const socket = connect(Number(new URL(origin).port), '127.0.0.1')
+      await once(socket, 'connect')
+      return socket
+    }),
+  )
+  const closed = Promise.all(sockets.map((socket) => once(socket.resume(), 'close')))
+  await sandbox.stop()
+  await closed
+  await wiki.close()
+})
+
+it('lets a stash under way finish when it stops, waits for nothing else, and keeps nothing', async () => {
+  const { sandbox, wiki, clientOf } = await startTestSandbox()
+  const release = wiki.hold(({ path }) => path.startsWith('/api/files/'))
+  const stashing = clientOf().stash.mutate({ pageId: wiki.page('all').id })
+  await release.reached
+  const stopped = sandbox.stop()
+  release()
+  expect((await stashing).images).toEqual({ mirrored: 31, failed: 2 })
+  await stopped
+  expect(await sandbox.store.stats()).toMatchObject({ heldBytes: 0, reservedBytes: 0, stashes: 0 })
+  await wiki.close()
+})
+
+it('fails to start when an address is taken, and leaves nothing listening', async () => {
+  const first = await startTestSandbox()
+  const taken = new URL(first.sandbox.internalOrigin).port
+  const log = createLog('silent')
+  const config = readConfig({
+    SANDBOX_PUBLIC_URL: 'http://127.0.0.1:0',
+    SANDBOX_HOST: '127.0.0.1',
+    SANDBOX_PORT: '0',
+    SANDBOX_INTERNAL_PORT: taken,
+  })
+  await expect(startSandbox(config, { log })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  await first.stop()
+  const second = await startSandbox(config, { log })
+  expect(new URL(second.internalOrigin).port).toBe(taken)
+  await second.stop()
+})
