@@ -2,6 +2,7 @@ import { TRPCError } from '@trpc/server'
 import { ZodError } from 'zod'
 import type { SandboxErrorData } from '../../shared/errors.ts'
 import { WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
+import { BusyError } from '../stash/admission.ts'
 import { StashError, type StashErrorCode } from '../stash/errors.ts'
 import { NotADocumentError, NotAPageError } from '../stash/scan-page.ts'
 import { DraftEndedError, StoreFullError } from '../store/store.ts'
@@ -32,6 +33,15 @@ export function toRpcError(error: unknown, now: number): TRPCError {
   if (error instanceof WikiError) return fromWikiError(error)
   if (error instanceof StashError) return fromStashError(error)
   if (error instanceof StoreFullError) return fromStoreFullError(error, now)
+  if (error instanceof BusyError) {
+    const { retryAfterMs } = error
+    return new RpcError(
+      'TOO_MANY_REQUESTS',
+      `Too many stashes at once: try again in ${Math.ceil(retryAfterMs / 1000)} s.`,
+      { reason: error.code, retryAfterMs },
+      error,
+    )
+  }
   if (error instanceof NotADocumentError) {
     return new RpcError(
       'UNPROCESSABLE_CONTENT',

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Logger } from '../ops/log.ts'
 import type { StashCounters, StashOutcome } from '../stash/counters.ts'
+import { createAdmission } from '../stash/admission.ts'
 import { type StashOptions, stashPage } from '../stash/stash.ts'
 import { isBlobId, shortId } from '../store/ids.ts'
 import type { Store, UserId } from '../store/store.ts'
@@ -36,6 +37,7 @@ export function createService(options: ServiceOptions): SandboxService {
     timeoutMs: Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs),
     now,
   })
+  const admission = createAdmission()
   const stashOptions: StashOptions = {
     store,
     wiki,
@@ -57,19 +59,17 @@ export function createService(options: ServiceOptions): SandboxService {
     async stash(caller, pageId, { signal, requestId, onProgress }) {
       const start = performance.now()
       const line = { requestId, user: shortId(caller.userId) }
-      counters.running++
+      const user = caller.userId as UserId
+      // Waiting for a place counts.
+      const deadline = AbortSignal.timeout(config.stashTimeoutMs)
+      let leave: (() => void) | undefined
       try {
+        leave = await admission.enter(user, { signal, deadline })
+        counters.running++
         const link = await stashPage(
-          {
-            token: caller.token,
-            user: caller.userId as UserId,
-            pageId,
-            signal,
-            deadline: AbortSignal.timeout(config.stashTimeoutMs),
-            onProgress,
-          },
+          { token: caller.token, user, pageId, signal, deadline, onProgress },
           stashOptions,
-        )
+        ).finally(() => counters.running--)
         counters.byOutcome.stored++
         log.info(
           {
@@ -91,7 +91,7 @@ export function createService(options: ServiceOptions): SandboxService {
         log.info({ ...line, outcome, code, durationMs: Math.round(performance.now() - start) }, 'stash')
         throw error
       } finally {
-        counters.running--
+        leave?.()
       }
     },
 
