@@ -28,8 +28,9 @@ export interface Connections {
 /**
  * Watches a server's connections. After `stop`, `server.close()` ends those without a response, lets the others finish,
  * and after `drainMs` ends them too.
+ * @param cutResponses called when `drainMs` are over, before what is left is ended
  */
-export function trackConnections(server: Server, drainMs: number): Connections {
+export function trackConnections(server: Server, drainMs: number, cutResponses: () => void): Connections {
   const connections = new Map<Socket, Connection>()
   let stopping = false
 
@@ -68,7 +69,10 @@ export function trackConnections(server: Server, drainMs: number): Connections {
     stop() {
       stopping = true
       const firstRequest = setTimeout(() => destroyWhere(({ open }) => open === 0), FIRST_REQUEST_MS)
-      const drain = setTimeout(() => destroyWhere(() => true), drainMs)
+      const drain = setTimeout(() => {
+        cutResponses()
+        destroyWhere(() => true)
+      }, drainMs)
       firstRequest.unref()
       drain.unref()
       server.once('close', () => {

@@ -13,6 +13,8 @@ export interface WatchedResponse {
 export interface CutOff {
   watch(response: WatchedResponse): void
   unwatch(response: WatchedResponse): void
+  /** Cuts every response, at the end of a stop. */
+  cutAll(): void
   /** Stops the timer. */
   stop(): void
 }
@@ -67,6 +69,9 @@ export function createCutOff(options: {
     },
     unwatch(response) {
       watched.delete(response)
+    },
+    cutAll() {
+      for (const response of watched.keys()) response.cut()
     },
     stop() {
       clearInterval(timer)

@@ -61,8 +61,8 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   // For what the cut-off does not watch, such as errors that nobody reads.
   server.timeout = 2 * limits.noProgressMs
 
-  const connections = trackConnections(server, limits.drainMs)
   const cutOff = createCutOff({ ...limits, now })
+  const connections = trackConnections(server, limits.drainMs, cutOff.cutAll)
   const deliveryLog = createDeliveryLog(log)
   const answerBlob = createBlobRoute({ store, log, deliveryLog, counters, cutOff, connections, now, refuse })
 
