@@ -1,4 +1,4 @@
-import { BLOB_ID_PATTERN, BLOB_PATH } from '../shared/link.ts'
+import { BLOB_ID_PATTERN, BLOB_PATH } from '../shared/blob-path.ts'
 
 /** A file of a stash, as its document refers to it. */
 export interface SandboxUrl {

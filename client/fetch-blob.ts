@@ -1,5 +1,5 @@
 import { parse } from 'content-disposition'
-import { BLOB_ID_PATTERN } from '../shared/link.ts'
+import { BLOB_ID_PATTERN } from '../shared/blob-path.ts'
 import { BlobError } from './blob-error.ts'
 import { isEncoded, promisedSha256, resumableTag, sha256Hex } from './blob-integrity.ts'
 
@@ -115,7 +115,7 @@ interface DownloadContext {
 /** One blob's download, which may take several requests. */
 class Download {
   readonly #context: DownloadContext
-  /** What has arrived, as long as it may be continued. */
+  /** What has arrived, unless it turned out not to be part of the blob. */
   #partial: PartialBlob | undefined
 
   constructor(context: DownloadContext) {
@@ -163,7 +163,6 @@ class Download {
     const { label } = this.#context
     if (status === 200) {
       // Also the answer to an If-Range that no longer matches (RFC 9110 §13.1.5): from the start, then.
-      this.#partial = undefined
       return this.#newBlob(headers)
     }
     if (status === 404 || status === 410) {
@@ -178,11 +177,7 @@ class Download {
     }
     if (partial !== undefined && (status === 206 || status === 416)) {
       const range = contentRange(headers)
-      if (status === 206 && partial.isContinuedBy(headers, range)) {
-        partial.total ??= range.total
-        if (partial.total !== undefined) this.#checkSize(partial.total)
-        return partial
-      }
+      if (status === 206 && partial.isContinuedBy(headers, range)) return partial
       // `bytes */N` (RFC 9110 §15.5.17): there is no byte after those that have arrived, so these are the wrong ones.
       if (status === 416 && range.total === partial.received) throw corrupt(label, partial)
       this.#partial = undefined
@@ -215,7 +210,7 @@ class Download {
   /** Appends the body; `false` when it broke off. */
   async #receive(response: Response, blob: PartialBlob): Promise<boolean> {
     const { signal, onProgress } = this.#context
-    this.#partial = blob.tag === undefined ? undefined : blob
+    this.#partial = blob
     const reader = response.body?.getReader()
     if (reader === undefined) return true
     try {
@@ -270,8 +265,8 @@ class PartialBlob {
   #bytes: Uint8Array<ArrayBuffer>
   readonly #maxBytes: number
   received = 0
-  /** Bytes; `undefined` as long as no answer has said it. */
-  total: number | undefined
+  /** Bytes; `undefined` where the answer did not say. */
+  readonly total: number | undefined
   readonly sha256: string
   /** For `If-Range`; `undefined` when the download cannot be resumed. */
   readonly tag: string | undefined

@@ -50,7 +50,7 @@ export async function fetchStash(uri: string, options: FetchStashOptions = {}): 
   }
   const base = sandboxBase(uri)
   if (base === undefined) throw notADocument('the link does not have the form <base>/api/sb/<id>')
-  const blob = await fetchBlob(uri.trim(), blobOptions)
+  const blob = await fetchBlob(uri, blobOptions)
   const { text, document } = parseDocument(blob.bytes)
   const urls = findSandboxUrls(text, base)
   const files = { [Symbol.asyncIterator]: () => new FileIterator(urls, concurrency, blobOptions) }

@@ -1,10 +1,7 @@
 import { z } from 'zod'
 
-/** Where a blob lives below the public URL: `<SANDBOX_PUBLIC_URL>/api/sb/<id>`. */
-export const BLOB_PATH = '/api/sb/'
-
-/** A blob id: a lower-case UUID, nothing else. */
-export const BLOB_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+// Apart, so that a consumer's bundle need not hold zod.
+export { BLOB_ID_PATTERN, BLOB_PATH } from './blob-path.ts'
 
 /** Why a file of a page could not be mirrored. */
 export const failureReasonSchema = z.enum([
@@ -20,7 +17,7 @@ export type FailureReason = z.infer<typeof failureReasonSchema>
 
 /** At most this many failures are listed in a link; `images.failed` counts them all. */
 export const MAX_LISTED_FAILURES = 20
-/** A listed file name is cut to this many characters (code points). */
+/** A listed file name is cut to this many characters (UTF-16 code units, never half a pair). */
 export const MAX_LISTED_NAME_CHARACTERS = 80
 
 export const fileFailureSchema = z.object({

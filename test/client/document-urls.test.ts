@@ -209,6 +209,7 @@ it('takes linear time, whatever the document', () => {
     `{"attrs":["${`${BASE}","`.repeat(size / 32)}"]}`,
     `{"attrs":{"source":"${BASE.repeat(size / 32)}"},"type":"htmlEmbed"}`,
     `{"attrs":{"source":"${`'${BASE}${A}'`.repeat(size / 64)}"},"type":"htmlEmbed"}`,
+    `{"attrs":[${'"",'.repeat(size / 4)}"${BASE}${A}"]}`,
     `${'['.repeat(size)}"${BASE}`,
     `{"attrs":${'{"attrs":'.repeat(size / 16)}"${BASE}${A}"`,
   ]

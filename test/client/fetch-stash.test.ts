@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { fetchStash, type StashFile } from '../../client/fetch-stash.ts'
 import { type Answer, type BlobServer, startBlobServer, whole } from '../fixtures/blob-server.ts'
 import { deferred } from '../fixtures/deferred.ts'
@@ -184,10 +184,12 @@ describe('the files', () => {
   it('are aborted by return() while one is waited for, too', async () => {
     const { answer, arrived, abandoned } = gate()
     const { uri } = await serve(20, () => answer)
-    const iterator = (await fetchStash(uri)).files[Symbol.asyncIterator]()
+    const { fetch, calls } = counted()
+    const iterator = (await fetchStash(uri, { fetch })).files[Symbol.asyncIterator]()
     const next = iterator.next()
     await arrived(6)
     expect(await iterator.return?.()).toEqual({ done: true, value: undefined })
+    expect(calls.open).toBe(0)
     expect(await next).toEqual({ done: true, value: undefined })
     expect(await iterator.next()).toEqual({ done: true, value: undefined })
     await abandoned(6)
@@ -203,6 +205,26 @@ describe('the files', () => {
     own.abort()
     expect(await next).toBe('aborted')
     await abandoned(6)
+  })
+
+  it('are not asked for once the caller has aborted', async () => {
+    const { uri, requests } = await serve(2)
+    const own = new AbortController()
+    const { files } = await fetchStash(uri, { signal: own.signal })
+    own.abort()
+    expect(await codeOf(files[Symbol.asyncIterator]().next())).toBe('aborted')
+    expect(requests).toHaveLength(1)
+  })
+
+  it('leave no listener on the signal', async () => {
+    const { uri } = await serve(2)
+    const { signal } = new AbortController()
+    const { files } = await fetchStash(uri, { signal })
+    const added = vi.spyOn(signal, 'addEventListener')
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    for await (const _ of files);
+    expect(added).toHaveBeenCalledTimes(1)
+    expect(removed.mock.calls).toEqual(added.mock.calls)
   })
 
   it('are fetched anew by each iteration', async () => {
