@@ -13,12 +13,21 @@ async function main(): Promise<void> {
   const log = createLog(config.logLevel)
   for (const { variable, message } of configWarnings(config)) log.warn({ variable }, message)
   const sandbox = await startSandbox(config, { log })
-  for (const name of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(name, () => {
-      log.info({ signal: name }, 'stopping')
-      void sandbox.stop().then(() => log.info('stopped'))
+  let isStopping = false
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (isStopping) {
+      log.warn({ signal }, 'stopping at once')
+      process.exit(1)
+    }
+    isStopping = true
+    log.info({ signal }, 'stopping; a second signal ends at once')
+    void sandbox.stop().then(() => {
+      log.info('stopped')
+      process.exit(0)
     })
   }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
 }
 
 try {

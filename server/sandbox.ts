@@ -6,7 +6,10 @@ import type { Config } from './config.ts'
 import { newDeliveryCounters } from './delivery/counters.ts'
 import { createPublicListener } from './delivery/public-listener.ts'
 import { createWikiClient } from './docmost/wiki-client.ts'
+import { createHealth } from './ops/health.ts'
 import type { Logger } from './ops/log.ts'
+import { observedWiki } from './ops/observed-wiki.ts'
+import { StoppingError } from './rpc/errors.ts'
 import { createInternalListener } from './rpc/internal-listener.ts'
 import { createService } from './rpc/service.ts'
 import { newStashCounters } from './stash/counters.ts'
@@ -43,31 +46,74 @@ export async function startSandbox(
     maxUserBytes: config.maxUserBytes,
     now,
   })
-  const wiki = createWikiClient({ apiUrl: config.docmostApiUrl })
+  const wiki = observedWiki(createWikiClient({ apiUrl: config.docmostApiUrl }), (observation) =>
+    health.noteWiki(observation),
+  )
+  const health = createHealth({ store, wiki, now })
   const deliveries = newDeliveryCounters()
   const stashes = newStashCounters()
   const startedAt = new Date(now())
 
   const publicListener = createPublicListener({ store, log, counters: deliveries, now })
-  const stopStarted: (() => Promise<void>)[] = [async () => wiki.close(), () => store.close()]
+  const stopping = new AbortController()
+  const stats = async () => sandboxStats(startedAt, store, stashes, deliveries)
+  let internalListener: FastifyInstance | undefined
+
   const stop = async () => {
-    for (const end of stopStarted.splice(0).reverse()) await end()
+    health.stopping()
+    stopping.abort(new StoppingError())
+    // The internal listener stays until the deliveries are done, to tell that it is not ready.
+    await publicListener.close()
+    if (internalListener !== undefined) await closeWithin(internalListener, INTERNAL_DRAIN_MS)
+    wiki.close()
+    await store.close()
   }
   try {
-    stopStarted.push(() => publicListener.close())
     const publicOrigin = await listen(publicListener, config.host, config.port)
     const publicUrl = withRealPort(config.publicUrl, publicOrigin)
-    const stats = async () => sandboxStats(startedAt, store, stashes, deliveries)
-    const service = createService({ config, publicUrl, store, wiki, counters: stashes, stats, log, now })
-    const internalListener = createInternalListener({ service, log, hosts: config.internalHosts })
-    stopStarted.push(() => internalListener.close())
+    internalListener = createInternalListener({
+      service: createService({
+        config,
+        publicUrl,
+        store,
+        wiki,
+        counters: stashes,
+        stats,
+        log,
+        now,
+        stopping: stopping.signal,
+      }),
+      log,
+      hosts: config.internalHosts,
+      readiness: health.readiness,
+    })
     const internalOrigin = await listen(internalListener, config.internalHost, config.internalPort)
     log.info({ public: publicOrigin, internal: internalOrigin, links: publicUrl + BLOB_PATH }, 'listening')
-    return { publicUrl, publicOrigin, internalOrigin, store, stats, stop }
+    let stopped: Promise<void> | undefined
+    return {
+      publicUrl,
+      publicOrigin,
+      internalOrigin,
+      store,
+      stats,
+      stop: () => {
+        stopped ??= stop()
+        return stopped
+      },
+    }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** Calls end at once when the service stops; this is for callers that do not read their answer. */
+const INTERNAL_DRAIN_MS = 2_000
+
+async function closeWithin(app: FastifyInstance, ms: number): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), ms)
+  await app.close()
+  clearTimeout(timer)
 }
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {

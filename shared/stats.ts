@@ -14,6 +14,8 @@ export const statsSchema = z.object({
     /** Claimed by stashes that are being put together. */
     reservedBytes: count,
     freeBytes: count,
+    /** Held by stashes that may be evicted when room is needed. */
+    evictableBytes: count,
     stashes: count,
     blobs: count,
     openResponses: count,

@@ -24,6 +24,15 @@ export class BadUriError extends Error {
   readonly code = 'bad-uri'
 }
 
+/** The process is about to end, and what it holds with it. */
+export class StoppingError extends Error {
+  override readonly name = 'StoppingError'
+  readonly code = 'stopping'
+  constructor() {
+    super('the service is stopping')
+  }
+}
+
 /**
  * Translates a domain error at the edge, once. What is unexpected becomes INTERNAL_SERVER_ERROR without its text.
  * @param now milliseconds since the epoch.
@@ -61,11 +70,11 @@ export function toRpcError(error: unknown, now: number): TRPCError {
   if (error instanceof BadUriError) {
     return new RpcError('BAD_REQUEST', error.message, { reason: error.code }, error)
   }
-  if (error instanceof DraftEndedError) {
+  if (error instanceof DraftEndedError || error instanceof StoppingError) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
       'The service is stopping: try again in a moment.',
-      { reason: 'stopping' },
+      { reason: 'stopping', retryAfterMs: RESTART_MS },
       error,
     )
   }
@@ -74,6 +83,9 @@ export function toRpcError(error: unknown, now: number): TRPCError {
   }
   return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: INTERNAL_MESSAGE, cause: error })
 }
+
+/** A restart takes about this long. */
+const RESTART_MS = 10_000
 
 const INTERNAL_MESSAGE =
   'Something went wrong in the service: try again; if it stays so, the operator finds it in the log.'

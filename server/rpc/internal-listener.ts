@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import type { Readiness } from '../ops/health.ts'
 import type { Logger } from '../ops/log.ts'
 import type { RpcContext, SandboxService } from './context.ts'
 import { isUnexpected } from './errors.ts'
@@ -16,10 +17,16 @@ export interface InternalListenerOptions {
   readonly log: Logger
   /** `Host` names accepted besides IP literals and `localhost`, lower case. */
   readonly hosts: readonly string[]
+  readonly readiness: () => Promise<Readiness>
 }
 
-/** The internal listener: tRPC at `/trpc`. Not listening yet. */
-export function createInternalListener({ service, log, hosts }: InternalListenerOptions): FastifyInstance {
+/** The internal listener: tRPC at `/trpc`, `/healthz` and `/readyz`. Not listening yet. */
+export function createInternalListener({
+  service,
+  log,
+  hosts,
+  readiness,
+}: InternalListenerOptions): FastifyInstance {
   const app = Fastify({
     bodyLimit: MAX_REQUEST_BYTES,
     routerOptions: { maxParamLength: 100 },
@@ -46,6 +53,16 @@ export function createInternalListener({ service, log, hosts }: InternalListener
     if (status < 500) return refuse(reply, status, STATUS_CODES[status] ?? 'Bad Request')
     log.error({ requestId: request.id, err: error }, 'unexpected error in the internal listener')
     return refuse(reply, 500, 'Something went wrong in the service; the operator finds it in the log.')
+  })
+
+  // Alive: the event loop turns.
+  app.get('/healthz', (_request, reply) => reply.header('cache-control', 'no-store').send({ status: 'ok' }))
+  app.get('/readyz', async (_request, reply) => {
+    const { isReady, checks } = await readiness()
+    return reply
+      .code(isReady ? 200 : 503)
+      .header('cache-control', 'no-store')
+      .send({ status: isReady ? 'ready' : 'not ready', checks })
   })
 
   app.register(fastifyTRPCPlugin, {

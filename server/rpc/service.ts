@@ -3,8 +3,8 @@ import type { SandboxStats } from '../../shared/stats.ts'
 import type { Config } from '../config.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Logger } from '../ops/log.ts'
-import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import { createAdmission } from '../stash/admission.ts'
+import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import { type StashOptions, stashPage } from '../stash/stash.ts'
 import { isBlobId, shortId } from '../store/ids.ts'
 import type { Store, UserId } from '../store/store.ts'
@@ -22,6 +22,11 @@ export interface ServiceOptions {
   readonly stats: () => Promise<SandboxStats>
   readonly log: Logger
   readonly now: () => number
+  /**
+   * Aborts with a {@link StoppingError} when the service stops: a stash would be lost with the process, so those under
+   * way end at once and new ones are refused.
+   */
+  readonly stopping: AbortSignal
 }
 
 const ADMIN_ROLES = new Set(['owner', 'admin'])
@@ -31,7 +36,7 @@ const IDENTIFY_TIMEOUT_MS = 10_000
 
 /** What the procedures do, with time limits, counters and one log line a call. */
 export function createService(options: ServiceOptions): SandboxService {
-  const { config, store, wiki, counters, log, now } = options
+  const { config, store, wiki, counters, log, now, stopping } = options
   const identities = createIdentities({
     wiki,
     timeoutMs: Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs),
@@ -56,12 +61,13 @@ export function createService(options: ServiceOptions): SandboxService {
       return { userId: user.id, isAdmin: ADMIN_ROLES.has(user.role), token }
     },
 
-    async stash(caller, pageId, { signal, requestId, onProgress }) {
+    async stash(caller, pageId, { signal: callerSignal, requestId, onProgress }) {
       const start = performance.now()
       const line = { requestId, user: shortId(caller.userId) }
       const user = caller.userId as UserId
       // Waiting for a place counts.
       const deadline = AbortSignal.timeout(config.stashTimeoutMs)
+      const signal = AbortSignal.any([callerSignal, stopping])
       let leave: (() => void) | undefined
       try {
         leave = await admission.enter(user, { signal, deadline })

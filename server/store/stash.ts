@@ -48,6 +48,11 @@ export class Stash {
     return this.blobs.every((blob) => blob.delivered) ? 'whole' : 'document'
   }
 
+  /** The sum of its blobs' sizes. */
+  get bytes(): number {
+    return this.blobs.reduce((sum, blob) => sum + blob.info.size, 0)
+  }
+
   /** Gives its bytes back, those of blobs with an open response when that ends. */
   remove(): void {
     this.removed = true

@@ -107,6 +107,8 @@ export interface StoreStats {
   readonly heldBytes: number
   readonly reservedBytes: number
   readonly freeBytes: number
+  /** What the stashes that may be evicted now (rule 4) hold: at most so much room can be made. */
+  readonly evictableBytes: number
   readonly stashes: number
   readonly blobs: number
   readonly openResponses: number

@@ -209,6 +209,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
           heldBytes: 100,
           reservedBytes: 0,
           freeBytes: 900,
+          evictableBytes: 0,
           stashes: 2,
           blobs: 4,
           openResponses: 1,
@@ -644,7 +645,11 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         await readWhole(store, onlyDocument.document)
         await readWholeStash(store, newer)
         await readWholeStash(store, older)
-        vi.advanceTimersByTime(600_000)
+        expect(await store.stats()).toMatchObject({ evictableBytes: 0 })
+        vi.advanceTimersByTime(60_000)
+        expect(await store.stats()).toMatchObject({ evictableBytes: 500 })
+        vi.advanceTimersByTime(540_000)
+        expect(await store.stats()).toMatchObject({ evictableBytes: 750 })
         const draft = store.open(alice)
         await draft.file(200)
         expect(await exists(store, older.document)).toBe(false)
