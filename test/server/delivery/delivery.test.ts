@@ -141,6 +141,27 @@ describe('a delivery', () => {
     expect(store.releases).toEqual([undefined, undefined])
   })
 
+  test('that ended before its bytes were sent is none if they never are', async () => {
+    // The cut-off stands still, so that node's own time limit ends the connection, which is no error to node.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const size = 2 ** 20
+    const store = inOneView(size)
+    await listenTo(store, { limits: { noProgressMs: 50 } })
+    const socket = await openSocket(listener.port)
+    const all = new Promise<void>((resolve) => {
+      store.on('released', () => store.releases.length === 32 && resolve())
+    })
+    socket.write(`GET /api/sb/${ID} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(32))
+    const [first] = (await once(socket, 'data')) as [Buffer]
+    socket.pause()
+    await all
+    // What the kernel had taken still arrives.
+    const received = Buffer.concat([first, await readToEnd(socket)])
+    const arrived = Math.floor(received.length / (received.indexOf('\r\n\r\n') + 4 + size))
+    expect(store.releases.filter((delivered) => delivered !== undefined)).toHaveLength(arrived)
+    expect(arrived).toBeLessThan(32)
+  })
+
   test('in many views is sent in order and whole', async () => {
     const views = Array.from({ length: 5_000 }, (_, at) => Buffer.alloc(1_000, at % 251))
     const store = new OneBlobStore(5_000_000, () => views)
@@ -310,6 +331,23 @@ describe('a stop', () => {
     }
     await closed
     expect(listener.counters).toMatchObject({ completed: 50, aborted: 0 })
+  })
+
+  test('lets responses arrive that are ended but wait for a slow reader', async () => {
+    const size = 2 ** 20
+    await listenTo(inOneView(size))
+    const socket = await openSocket(listener.port)
+    // 32 MiB: far more than the sockets hold. All of these responses have ended as far as node is concerned.
+    socket.write(`GET /api/sb/${ID} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(32))
+    await once(socket, 'data')
+    socket.pause()
+    const before = socket.bytesRead
+    const closed = listener.close()
+    const rest = await readToEnd(socket)
+    expect(before).toBeLessThan(size)
+    expect(rest.length).toBeGreaterThan(31 * size)
+    await closed
+    expect(listener.counters).toMatchObject({ completed: 32, aborted: 0 })
   })
 
   test('does not wait for longer than its bound', async () => {

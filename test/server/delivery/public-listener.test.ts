@@ -316,6 +316,11 @@ describe('content', () => {
     expect(elsewhere.headers.connection).toBe('close')
   })
 
+  test('elsewhere is answered without waiting for it', async () => {
+    const head = `POST /elsewhere HTTP/1.1\r\nHost: a\r\n${typed}Content-Length: 999999\r\n\r\n{"a`
+    expectProblem(await exchange(listener.port, head), 404, NO_SUCH_ROUTE)
+  })
+
   test.each([
     ['GET', 'Content-Length: 3\r\n'],
     ['POST', 'Content-Length: 3\r\n'],
