@@ -192,7 +192,7 @@ export class AnswerScanner {
         }
         continue
       }
-      if (state >= IN_INTEGER && state <= IN_EXPONENT) {
+      if (isInNumber(state)) {
         while (at < limit && byte >= ZERO && byte <= NINE) byte = bytes[++at] ?? 0
         if (at >= limit) break
         if (byte === DOT && state === IN_INTEGER) {
@@ -274,7 +274,9 @@ export class AnswerScanner {
     this.#at = at
     this.#state = state
     if (at < bytes.length) return false
-    if (state !== END_OF_TEXT) throw notJson(at)
+    // Only the end of the text ends a number that stands alone.
+    const isWhole = isInNumber(state) ? this.#depth === 0 : state === END_OF_TEXT
+    if (!isWhole) throw notJson(at)
     return true
   }
 
@@ -302,7 +304,7 @@ export class AnswerScanner {
     }
     if (role >= ATTRS) {
       const isSource = this.#key === SOURCE_KEY
-      if (end - start >= MIN_URL_BYTES && (isSource || mayBeUrl(this.#bytes, start, end))) {
+      if (end - start >= MIN_URL_BYTES && (isSource || mayBeUrl(this.#bytes[start]))) {
         const flags = (this.#stringIsEscaped ? 2 : 0) | (isSource ? 1 : 0)
         this.#attributeStrings.push(start, end, (this.#nodeOfAttributes() << 2) | flags)
       }
@@ -369,7 +371,7 @@ export class AnswerScanner {
   #close(byte: number, at: number, isEmpty: boolean): number {
     const level = this.#level
     const isArray = (level & IS_ARRAY) !== 0
-    if (byte !== (isArray ? 0x5d : 0x7d) || this.#depth === 0) throw notJson(at)
+    if (byte !== (isArray ? 0x5d : 0x7d)) throw notJson(at)
     const type = (level & TYPE) >> TYPE_SHIFT
     const open = this.#openNodes.at(-1)
     if (open?.depth === this.#depth) {
@@ -470,15 +472,17 @@ function childRole(role: number, key: number, isArray: boolean): number {
   }
 }
 
-/** Worth decoding: not too long, and begins like a path, a scheme, white space or an escape. */
-function mayBeUrl(bytes: Buffer, start: number, end: number): boolean {
-  if (end - start > MAX_URL_BYTES) return false
-  const first = bytes[start]
+/** Worth decoding: begins like a path, a scheme, white space or an escape. */
+function mayBeUrl(first: number | undefined): boolean {
   return first === SLASH || first === 0x68 || first === 0x48 || first === BACKSLASH || first === 0x20
 }
 
 function notJson(at: number): NotAPageError {
   return new NotAPageError(`not JSON at byte ${at}`)
+}
+
+function isInNumber(state: number): boolean {
+  return state >= IN_INTEGER && state <= IN_EXPONENT
 }
 
 function isDigit(byte: number | undefined): boolean {

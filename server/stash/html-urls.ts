@@ -101,7 +101,7 @@ class DecodedText {
           (this.#continuation(at + 2) << 6) |
           this.#continuation(at + 3)
         units[count++] = 0xd800 + ((codePoint - 0x10000) >> 10)
-        offsets[count] = at
+        // No URL begins or ends at the second half, so it needs no offset.
         units[count++] = 0xdc00 + (codePoint & 0x3ff)
         at += 4
       }

@@ -1,0 +1,24 @@
+import type { ScannedPage } from '../../../server/stash/references.ts'
+import { scanPage } from '../../../server/stash/scan-page.ts'
+
+export const APP = 'https://wiki.example.org'
+
+/** The scan of an answer, run to its end. */
+export function scanned(answer: Buffer | string, appOrigin: string = APP): ScannedPage {
+  const scan = scanPage(Buffer.from(answer), appOrigin)
+  for (;;) {
+    const step = scan.next()
+    if (step.done) return step.value
+  }
+}
+
+/** The answer of `pages/info` with a content in JSON. */
+export function answerWith(content: string): string {
+  return `{"data":{"id":"x","title":"Title","content":${content},"icon":null},"success":true,"status":200}`
+}
+
+/** The text that the references of an answer replace, with the name that each has. */
+export function replaced(answer: string): [string, string][] {
+  const bytes = Buffer.from(answer)
+  return scanned(bytes).references.map(({ start, end, name }) => [bytes.toString('utf8', start, end), name])
+}
