@@ -1,8 +1,8 @@
 import type { ByteRange } from './store.ts'
 
 /**
- * A reader that asks for single bytes all over a blob could make the list as long as the blob. What is beyond this many
- * gaps is forgotten: the blob then counts as not delivered, which never loses anything (rule 4).
+ * A reader that asks for single bytes all over a blob could make the list as long as the blob. A range that
+ * would make the list longer than this is forgotten: at worst the blob counts as not delivered and stays (rule 4).
  */
 export const MAX_COVERED_RANGES = 256
 

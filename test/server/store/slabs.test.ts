@@ -73,6 +73,15 @@ describe('Slabs', () => {
     expect(found?.buffer).toBe(second.buffer)
   })
 
+  test('does not forget a long run when a short one is freed beside it', () => {
+    const slabs = new Slabs(MiB)
+    const views = [64 * KiB, KiB, KiB, 190 * KiB].flatMap((bytes) => fill(slabs, bytes, bytes).flat())
+    slabs.free(views.slice(0, 1))
+    slabs.free(views.slice(2, 3))
+    expect(slabs.allocate(32 * KiB)[0]?.buffer).toBe(views[0]?.buffer)
+    expect(slabs.bytes).toBe(SLAB_BYTES)
+  })
+
   test('cuts a body only when the slabs of the cap are all there and none has a run for it', () => {
     const slabs = new Slabs(SLAB_BYTES)
     const bodies = [...fill(slabs, 512 * KiB, 16 * KiB)].flat()
