@@ -41,10 +41,16 @@ const strong = (blob: BlobInfo) => `"${blob.sha256}"`
 /** What the service's own listener has answered, as counts by status. */
 const answered = async () => (await running.sandbox.stats()).deliveries.byStatus
 
-describe.each(['blob-sandbox.conf', 'stranger.conf'] as const)('behind nginx with %s', (configuration) => {
+/** What else the operator's nginx may say: compress, and heed nothing that the service asks for. */
+const HOSTILE = 'gzip on; gzip_types application/json image/svg+xml; proxy_ignore_headers X-Accel-Buffering;'
+
+describe.each([
+  ['blob-sandbox.conf', HOSTILE],
+  ['stranger.conf', ''],
+] as const)('behind nginx with %s', (configuration, directives) => {
   let nginx: Nginx
   beforeAll(async () => {
-    nginx = await startNginx({ configuration, upstream })
+    nginx = await startNginx({ configuration, upstream, directives })
   })
   afterAll(() => nginx.stop())
 
@@ -226,7 +232,7 @@ describe("a stranger's nginx", () => {
 describe('the configuration for nginx of the README', () => {
   let nginx: Nginx
   beforeAll(async () => {
-    nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream })
+    nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream, directives: HOSTILE })
   })
   afterAll(() => nginx.stop())
 
