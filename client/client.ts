@@ -1,15 +1,30 @@
-import { createTRPCClient, httpLink, retryLink, type TRPCClient, TRPCClientError } from '@trpc/client'
+import {
+  createTRPCClient,
+  httpBatchStreamLink,
+  httpLink,
+  type Operation,
+  retryLink,
+  splitLink,
+  type TRPCClient,
+  TRPCClientError,
+} from '@trpc/client'
 import superjson from 'superjson'
 import type { AppRouter } from '../server/rpc/router.ts'
 
 export interface SandboxClientOptions {
   /** The RPC's URL on the internal listener, such as `http://127.0.0.1:3101/trpc`. */
   url: string
-  /** The caller's wiki access token: asked for at every request, and once more after an UNAUTHORIZED. */
-  getToken: () => string | Promise<string>
+  /**
+   * The caller's wiki access token: asked for at every request, and once more after an UNAUTHORIZED.
+   * @param refused the token that was UNAUTHORIZED, when it is asked for once more.
+   */
+  getToken: (refused?: string) => string | Promise<string>
 }
 
-/** The service's procedures, typed: `client.stash.mutate({ pageId })`, `client.drop.mutate({ uri })`, `client.stats.query()`. */
+/**
+ * The service's procedures, typed: `client.stash.mutate({ pageId })`, `client.stashWithProgress.mutate({ pageId })` (an
+ * async iterable of events), `client.drop.mutate({ uri })`, `client.stats.query()`.
+ */
 export type SandboxClient = TRPCClient<AppRouter>
 
 /**
@@ -24,18 +39,45 @@ export type SandboxClient = TRPCClient<AppRouter>
  * (`SandboxErrorData`); an aborted `signal` ends the call here and the stash in the service.
  */
 export function createSandboxClient(options: SandboxClientOptions): SandboxClient {
+  const { url, getToken } = options
+  const authorization = async ({ context }: Operation) => {
+    const { attempts } = context as Context
+    const token = await getToken(attempts.refused)
+    attempts.sent = token
+    return { authorization: `Bearer ${token}` }
+  }
   return createTRPCClient<AppRouter>({
     links: [
+      // A context of the call's own: the caller's may serve several calls.
+      () =>
+        ({ op, next }) =>
+          next({ ...op, context: { ...op.context, attempts: {} } satisfies Context }),
       retryLink({
-        retry: ({ error, attempts }) => attempts === 1 && isUnauthorized(error),
+        retry: ({ op, error, attempts: count }) => {
+          if (count > 1 || !isUnauthorized(error)) return false
+          const { attempts } = op.context as Context
+          attempts.refused = attempts.sent
+          return true
+        },
       }),
-      httpLink({
-        url: options.url,
-        transformer: superjson,
-        headers: async () => ({ authorization: `Bearer ${await options.getToken()}` }),
+      splitLink({
+        condition: ({ path }) => path === 'stashWithProgress',
+        true: httpBatchStreamLink({
+          url,
+          transformer: superjson,
+          // As many as the service takes in one request.
+          maxItems: 1,
+          headers: ({ opList: [op] }) => authorization(op),
+        }),
+        false: httpLink({ url, transformer: superjson, headers: ({ op }) => authorization(op) }),
       }),
     ],
   })
+}
+
+/** What one call remembers of its tokens. */
+interface Context extends Record<string, unknown> {
+  attempts: { sent?: string | undefined; refused?: string | undefined }
 }
 
 /** Whether the wiki did not know the token. */

@@ -1,8 +1,10 @@
 import { initTRPC, type TRPCError } from '@trpc/server'
 import superjson from 'superjson'
 import { dropInputSchema, stashInputSchema } from '../../shared/link.ts'
+import type { StashEvent } from '../../shared/progress.ts'
 import type { Caller, RpcContext } from './context.ts'
 import { errorDetail, errorMessage, RpcError, toRpcError } from './errors.ts'
+import { stashEvents } from './stash-events.ts'
 
 const t = initTRPC.context<RpcContext>().create({
   transformer: superjson,
@@ -38,6 +40,22 @@ export const appRouter = t.router({
     .input(stashInputSchema)
     .mutation(({ ctx, input }) => ctx.service.stash(ctx.caller, input.pageId, ctx.call)),
 
+  /**
+   * The same, and says meanwhile how far it is: an async generator, for `httpBatchStreamLink` only. A caller that stops
+   * reading ends the stash.
+   */
+  stashWithProgress: wikiUser
+    .input(stashInputSchema)
+    .mutation(async ({ ctx, input }) =>
+      translatedEvents(
+        await stashEvents(
+          (running) => ctx.service.stash(ctx.caller, input.pageId, { ...ctx.call, ...running }),
+          ctx.call.signal,
+        ),
+        ctx.service.now,
+      ),
+    ),
+
   /** Takes a stash away before it expires. */
   drop: wikiUser.input(dropInputSchema).mutation(async ({ ctx, input }) => {
     if (await ctx.service.drop(ctx.caller, input.uri, ctx.call)) return { dropped: true as const }
@@ -56,6 +74,18 @@ export const appRouter = t.router({
 
 /** The router's type, for clients. */
 export type AppRouter = typeof appRouter
+
+/** Translates what fails once the middlewares have been passed. */
+async function* translatedEvents(
+  events: AsyncGenerator<StashEvent, void, void>,
+  now: () => number,
+): AsyncGenerator<StashEvent, void, void> {
+  try {
+    yield* events
+  } catch (error) {
+    throw toRpcError(error, now())
+  }
+}
 
 async function identified(ctx: RpcContext, signal: AbortSignal): Promise<Caller> {
   if (ctx.token === undefined) {
