@@ -1,8 +1,8 @@
 const UUID = /^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/
 const SLUG_ID = /^[0-9A-Za-z]{10}$/
-/** `/s/<space>/p/<page>` and, of a share, `/share/<key>/p/<page>`; on any host, or only the path. */
+/** `/s/<space>/p/<page>` and, of a share, `/share/<key>/p/<page>` or `/share/p/<page>`; on any host, or only the path. */
 const PAGE_URL =
-  /^(?:[hH][tT][tT][pP][sS]?:\/\/[^/?#\\\s]+)?\/(?:s|share)\/[^/?#\\\s]+\/p\/([^/?#\\\s]+)\/?(?:[?#]|$)/
+  /^(?:[hH][tT][tT][pP][sS]?:\/\/[^/?#\\\s]+)?\/(?:s\/[^/?#\\\s]+|share(?:\/[^/?#\\\s]+)?)\/p\/([^/?#\\\s]+)\/?(?:[?#]|$)/
 /** The last part of a page's URL by itself. */
 const PAGE_SEGMENT = /^[^/?#\\\s]+$/
 

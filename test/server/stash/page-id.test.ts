@@ -18,6 +18,7 @@ describe('parsePageId', () => {
     ['https://wiki.example.org/share/abc123/p/all-file-nodes-Zw8S70dXe6', 'Zw8S70dXe6'],
     ['/s/docs/p/all-file-nodes-Zw8S70dXe6', 'Zw8S70dXe6'],
     ['/share/abc123/p/Zw8S70dXe6', 'Zw8S70dXe6'],
+    ['https://wiki.example.org/share/p/all-file-nodes-Zw8S70dXe6', 'Zw8S70dXe6'],
     ['all-file-nodes-Zw8S70dXe6', 'Zw8S70dXe6'],
     ['все-файлы-Zw8S70dXe6', 'Zw8S70dXe6'],
   ])('reads %s as %s', (value, id) => {
