@@ -28,6 +28,9 @@ const SAFETY_FIELDS: readonly string[] = [
   'no-referrer',
   'X-Robots-Tag',
   'noindex',
+  // nginx by its defaults would take a large body into a temporary file, whoever reads it slowly: RAM only (rule 7).
+  'X-Accel-Buffering',
+  'no',
 ]
 
 /** What of a blob's fields never changes, kept as long as the store keeps the blob. */

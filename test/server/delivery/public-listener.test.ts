@@ -97,6 +97,7 @@ describe('a blob', () => {
       'cross-origin-resource-policy': 'cross-origin',
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex',
+      'x-accel-buffering': 'no',
       'access-control-allow-origin': '*',
       'access-control-expose-headers': EXPOSED,
       connection: 'close',
