@@ -18,6 +18,8 @@ export const statsSchema = z.object({
     evictableBytes: count,
     stashes: count,
     blobs: count,
+    /** Being written for stashes that are being put together. */
+    reservedBlobs: count,
     openResponses: count,
     /** When the oldest stash expires; `null` when nothing is stored. */
     nextExpiry: z.date().nullable(),

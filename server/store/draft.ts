@@ -46,6 +46,11 @@ export class MemoryDraft implements StashDraft {
     return this.#ended
   }
 
+  /** Blobs started and not discarded. */
+  get blobs(): number {
+    return this.#writers.size
+  }
+
   async document(maxBytes: number): Promise<BlobWriter> {
     if (this.#document !== undefined && !this.#ended) throw new Error('the draft has its document already')
     this.#document = this.#start(maxBytes, maxBytes)

@@ -1,11 +1,16 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { BLOB_ID_PATTERN } from '../../shared/link.ts'
-import type { BlobId } from './store.ts'
+import type { BlobId, StashHandle } from './store.ts'
 
 /** A fresh unguessable id: a random (version 4) UUID, 122 bits from the system's generator. */
 export function newBlobId(): BlobId {
   // Node concatenates a UUID from its bytes, and V8 keeps the pieces: ten times the memory of one flat string.
   return Buffer.from(randomUUID(), 'latin1').toString('latin1') as BlobId
+}
+
+/** A fresh name for a stash, of 12 characters. */
+export function newStashHandle(): StashHandle {
+  return randomBytes(9).toString('base64url') as StashHandle
 }
 
 export function isBlobId(value: string): value is BlobId {

@@ -97,6 +97,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
       evictableBytes: evictable(this.#stashes, this.now()).reduce((sum, stash) => sum + stash.bytes, 0),
       stashes: this.#stashes.size,
       blobs: this.#blobs.size,
+      reservedBlobs: Array.from(this.#drafts).reduce((sum, draft) => sum + draft.blobs, 0),
       openResponses: this.openResponses,
       nextExpiry: this.#nextExpiry(),
       ...this.#counters,
@@ -195,6 +196,7 @@ function summary(stash: Stash): StashSummary {
   if (document === undefined) throw new Error('a stash without its document')
   return {
     id: document.info.id,
+    handle: stash.handle,
     user: stash.user,
     title: stash.title,
     bytes: stash.bytes,

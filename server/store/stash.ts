@@ -1,5 +1,6 @@
 import { cover, coversAll } from './coverage.ts'
 import type { SealedBlob } from './draft.ts'
+import { newStashHandle } from './ids.ts'
 import type { Body, Ledger } from './ledger.ts'
 import type { BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from './store.ts'
 
@@ -12,6 +13,7 @@ export interface StashContext {
 
 /** One page's document and files. Lives on after `remove` for as long as a response of one of its blobs is open. */
 export class Stash {
+  readonly handle = newStashHandle()
   readonly context: StashContext
   readonly user: UserId
   readonly title: string

@@ -6,6 +6,9 @@ export type BlobId = string & { readonly [brand]: 'BlobId' }
 /** Whose share of the store a stash counts against: the wiki's user id. */
 export type UserId = string & { readonly [brand]: 'UserId' }
 
+/** Names a stash without being the permission to read it; made apart from any blob's id. */
+export type StashHandle = string & { readonly [brand]: 'StashHandle' }
+
 /** A half-open range of bytes, `[start, end)`. */
 export interface ByteRange {
   readonly start: number
@@ -87,6 +90,8 @@ export interface StashDraft {
 export interface StashSummary {
   /** The document blob's id. */
   readonly id: BlobId
+  /** Names the stash, also across restarts, and gives no access: for those who may see the list and not the blobs. */
+  readonly handle: StashHandle
   readonly user: UserId
   readonly title: string
   /** Sum of the sizes of the document and the files. */
@@ -111,6 +116,8 @@ export interface StoreStats {
   readonly evictableBytes: number
   readonly stashes: number
   readonly blobs: number
+  /** Being written for stashes that are being put together. */
+  readonly reservedBlobs: number
   readonly openResponses: number
   /** Milliseconds since the epoch; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined

@@ -183,6 +183,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         expect(await store.list()).toEqual([
           {
             id: first.document.id,
+            handle: expect.stringMatching(/^[\w-]{12}$/),
             user: 'alice',
             title: 'A page',
             bytes: 60,
@@ -193,6 +194,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
           },
           {
             id: second.document.id,
+            handle: expect.stringMatching(/^[\w-]{12}$/),
             user: 'bob',
             title: 'A page',
             bytes: 40,
@@ -212,6 +214,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
           evictableBytes: 0,
           stashes: 2,
           blobs: 4,
+          reservedBlobs: 0,
           openResponses: 1,
           nextExpiry: START + HOUR,
           stashesStored: 2,
@@ -221,6 +224,16 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         })
         lease.release()
         expect((await store.stats()).openResponses).toBe(0)
+      })
+
+      test('has a handle of its own that says nothing of its ids', async () => {
+        const store = await open()
+        const { document } = await putStash(store, alice, bytesOf(10, 1))
+        await putStash(store, alice, bytesOf(10, 1))
+        const handles = (await store.list()).map(({ handle }) => handle)
+        expect(new Set(handles).size).toBe(2)
+        const id = Buffer.from(document.id.replaceAll('-', ''), 'hex')
+        expect(id.includes(Buffer.from(handles[0] ?? '', 'base64url').subarray(0, 3))).toBe(false)
       })
 
       test('is dropped by the id of its document or of any of its files', async () => {
@@ -248,7 +261,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         const draft = store.open(alice)
         expect((await store.stats()).reservedBytes).toBe(0)
         await draft.document(600)
-        expect((await store.stats()).reservedBytes).toBe(600)
+        expect(await store.stats()).toMatchObject({ reservedBytes: 600, reservedBlobs: 1, blobs: 0 })
         await draft.file(400)
         expect(await store.stats()).toMatchObject({ reservedBytes: 1000, heldBytes: 0, freeBytes: 0 })
         await expect(draft.file(1)).rejects.toMatchObject({
