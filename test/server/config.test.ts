@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, configWarnings, readConfig } from '../../server/config.ts'
+import { CONFIG_VARIABLES, ConfigError, configWarnings, readConfig } from '../../server/config.ts'
 
 const PUBLIC = { SANDBOX_PUBLIC_URL: 'https://blobs.example.org' }
 
@@ -206,5 +207,26 @@ describe('the warnings at start', () => {
         SANDBOX_MAX_USER_BYTES: '2000',
       }),
     ).toEqual(['SANDBOX_MAX_USER_BYTES'])
+  })
+})
+
+describe('every variable', () => {
+  it.each(CONFIG_VARIABLES)('%s stands in .env.example and in the README', (variable) => {
+    const text = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+    expect(text('.env.example')).toMatch(new RegExp(`^#?${variable}=`, 'm'))
+    expect(text('README.md')).toContain(`\`${variable}\``)
+  })
+
+  it('of .env.example is one that the service reads, with the default where it is commented out', () => {
+    const lines = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')
+      .split('\n')
+      .flatMap((line) => /^(#?)([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 4) ?? [])
+    const examples: Record<string, string> = {}
+    for (let index = 0; index < lines.length; index += 3)
+      examples[lines[index + 1] ?? ''] = lines[index + 2] ?? ''
+    expect(Object.keys(examples).sort()).toEqual([...CONFIG_VARIABLES].sort())
+    const { DOCMOST_APP_URL, ...defaults } = examples
+    expect(DOCMOST_APP_URL).toBe('https://wiki.example.org')
+    expect(readConfig(defaults)).toEqual(readConfig(PUBLIC))
   })
 })
