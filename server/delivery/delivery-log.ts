@@ -31,18 +31,30 @@ export function createDeliveryLog(log: Logger): DeliveryLog {
   function flush(): void {
     const lines = waiting
     waiting = []
-    for (const { blob, durationMs, ...rest } of lines) {
-      const fields = { ...rest, blob: shortId(blob), durationMs: Math.round(durationMs * 10) / 10 }
-      if (rest.method === 'GET' && (rest.status === 200 || rest.status === 206)) log.info(fields, 'delivery')
+    for (const line of lines) {
+      const fields = {
+        requestId: line.requestId,
+        blob: shortId(line.blob),
+        method: line.method,
+        status: line.status,
+        bytes: line.bytes,
+        durationMs: Math.round(line.durationMs * 10) / 10,
+        outcome: line.outcome,
+      }
+      if (isDelivery(line)) log.info(fields, 'delivery')
       else log.debug(fields, 'answer without a body')
     }
   }
 
   return {
     write(line) {
-      if (!log.isLevelEnabled('info')) return
+      if (!log.isLevelEnabled(isDelivery(line) ? 'info' : 'debug')) return
       if (waiting.push(line) === 1) setImmediate(flush)
     },
     flush,
   }
+}
+
+function isDelivery({ method, status }: DeliveryLine): boolean {
+  return method === 'GET' && (status === 200 || status === 206)
 }
