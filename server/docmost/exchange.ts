@@ -6,7 +6,7 @@ import http, {
   type IncomingMessage,
 } from 'node:http'
 import https from 'node:https'
-import { WikiError } from './wiki.ts'
+import { type LargeAnswer, WikiError } from './wiki.ts'
 
 /** Node's own default, written down because it is the answer to thousands of headers. */
 const MAX_HEADER_BYTES = 16_384
@@ -148,19 +148,33 @@ function bodyOf(incoming: IncomingMessage, progress: Progress): AsyncIterable<Bu
 /**
  * Reads a body into one Buffer.
  * @throws {WikiError} `too-large` as soon as it is known to have more than `maxBytes`.
+ * @throws what `large.enter` rejects with.
  */
-export async function readWhole(answer: WikiAnswer, maxBytes: number): Promise<Buffer> {
+export async function readWhole(answer: WikiAnswer, maxBytes: number, large?: LargeAnswer): Promise<Buffer> {
   const { contentLength } = answer
   const tooLarge = () => new WikiError('too-large', `The wiki's answer has more than ${maxBytes} bytes.`)
   if (contentLength !== undefined && contentLength > maxBytes) {
     answer.abort()
     throw tooLarge()
   }
+  let isLarge = false
+  const announce = async (bytes: number) => {
+    if (isLarge || large === undefined || bytes <= large.bytes) return
+    isLarge = true
+    await large.enter()
+  }
+  try {
+    await announce(contentLength ?? 0)
+  } catch (error) {
+    answer.abort()
+    throw error
+  }
   let whole = Buffer.allocUnsafeSlow(contentLength ?? Math.min(65_536, maxBytes))
   let length = 0
   for await (const chunk of answer.body) {
     const needed = length + chunk.length
     if (needed > maxBytes) throw tooLarge()
+    await announce(needed)
     if (needed > whole.length) {
       const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, 2 * whole.length)))
       whole.copy(larger, 0, 0, length)

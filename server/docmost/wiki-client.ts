@@ -4,7 +4,7 @@ import { closeIdleConnections, createConnections } from './connections.ts'
 import { abortFailure, exchange, readWhole, type WikiAnswer } from './exchange.ts'
 import { retryOnce } from './retry.ts'
 import { retryAfterMs } from './retry-after.ts'
-import { type Wiki, WikiError, type WikiFile, type WikiUser } from './wiki.ts'
+import { type LargeAnswer, type Wiki, WikiError, type WikiFile, type WikiUser } from './wiki.ts'
 
 /** Many times the size of a real answer of `users/me` (docmost/exchanges/007: 1,079 bytes). */
 const MAX_ME_BYTES = 262_144
@@ -62,7 +62,7 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
 
   /** A POST whose answer is JSON. */
   async function post(path: string, what: string, token: string, input: unknown, limits: PostLimits) {
-    const { signal, maxBytes } = limits
+    const { signal, maxBytes, large } = limits
     const answer = await retryOnce(
       async () => checked(await request(token, 'POST', path, input, signal), what),
       { random, timeLeftMs: () => MAX_RETRY_DELAY_MS, wait: (ms) => wait(ms, signal) },
@@ -72,7 +72,7 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
       answer.abort()
       throw notTheApi('sent something else than JSON')
     }
-    return readWhole(answer, maxBytes)
+    return readWhole(answer, maxBytes, large)
   }
 
   return {
@@ -118,6 +118,7 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
 interface PostLimits {
   readonly maxBytes: number
   readonly signal: AbortSignal
+  readonly large?: LargeAnswer
 }
 
 /** Gives the answer back when it is a plain 200; otherwise ends it. @throws {WikiError} */

@@ -54,6 +54,14 @@ export interface WikiFile {
   readonly body: AsyncIterable<Buffer>
 }
 
+/** Asks for leave to hold a large answer; meanwhile its body waits in the wiki's socket. */
+export interface LargeAnswer {
+  /** Up to so many bytes are held without leave. */
+  readonly bytes: number
+  /** Awaited once, before more are. */
+  enter(): Promise<void>
+}
+
 /** The wiki's HTTP API as the service uses it, always with the caller's own token. */
 export interface Wiki {
   /** @throws {WikiError} */
@@ -63,8 +71,13 @@ export interface Wiki {
    * @param pageId a UUID or a slugId.
    * @param maxBytes cap on the answer.
    * @throws {WikiError}
+   * @throws what `large.enter` rejects with.
    */
-  page(token: string, pageId: string, options: { maxBytes: number; signal: AbortSignal }): Promise<Buffer>
+  page(
+    token: string,
+    pageId: string,
+    options: { maxBytes: number; signal: AbortSignal; large?: LargeAnswer },
+  ): Promise<Buffer>
   /**
    * `GET /files/<attachmentId>/file`. Resolves when the headers are there.
    * @param timeoutMs time limit of the whole download, body included.

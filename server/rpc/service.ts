@@ -5,6 +5,7 @@ import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Logger } from '../ops/log.ts'
 import { createAdmission } from '../stash/admission.ts'
 import type { StashCounters, StashOutcome } from '../stash/counters.ts'
+import { createLargeDocuments } from '../stash/large-documents.ts'
 import { type StashOptions, stashPage } from '../stash/stash.ts'
 import { isBlobId, shortId } from '../store/ids.ts'
 import type { Store, UserId } from '../store/store.ts'
@@ -53,7 +54,17 @@ export function createService(options: ServiceOptions): SandboxService {
     fetchConcurrency: config.fetchConcurrency,
     fetchTimeoutMs: config.fetchTimeoutMs,
     counters,
+    largeDocuments: createLargeDocuments(),
   }
+
+  /**
+   * The stashes under way. A signal that lives as long as the process must not be given to `AbortSignal.any`: it would
+   * remember every signal ever made of it (lib/internal/abort_controller.js, v20.20).
+   */
+  const underWay = new Set<AbortController>()
+  stopping.addEventListener('abort', () => {
+    for (const stash of underWay) stash.abort(stopping.reason)
+  })
 
   return {
     async identify(token, { signal }) {
@@ -67,9 +78,12 @@ export function createService(options: ServiceOptions): SandboxService {
       const user = caller.userId as UserId
       // Waiting for a place counts.
       const deadline = AbortSignal.timeout(config.stashTimeoutMs)
-      const signal = AbortSignal.any([callerSignal, stopping])
+      const end = new AbortController()
+      underWay.add(end)
+      const signal = AbortSignal.any([callerSignal, end.signal])
       let leave: (() => void) | undefined
       try {
+        stopping.throwIfAborted()
         leave = await admission.enter(user, { signal, deadline })
         counters.running++
         const link = await stashPage(
@@ -97,6 +111,7 @@ export function createService(options: ServiceOptions): SandboxService {
         log.info({ ...line, outcome, code, durationMs: Math.round(performance.now() - start) }, 'stash')
         throw error
       } finally {
+        underWay.delete(end)
         leave?.()
       }
     },

@@ -1,12 +1,14 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { BLOB_PATH, MAX_LISTED_FAILURES, type StashLink } from '../../shared/link.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
-import type { BlobId, Store, UserId } from '../store/store.ts'
+import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
 import type { StashCounters } from './counters.ts'
 import { StashError } from './errors.ts'
+import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
 import { clippedTitle, listedName } from './listed-name.ts'
 import { distinctFiles, mirrorFiles } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
+import type { ScannedPage } from './references.ts'
 import { rewrite, rewrittenUpperBound } from './rewrite.ts'
 import { scanPage } from './scan-page.ts'
 
@@ -26,6 +28,8 @@ export interface StashOptions {
   /** Time limit of one download. */
   readonly fetchTimeoutMs: number
   readonly counters: StashCounters
+  /** Of the whole service. */
+  readonly largeDocuments: LargeDocuments
 }
 
 export interface StashRequest {
@@ -75,26 +79,10 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       "That is no page id: give the page's UUID, its 10-character slugId, or the URL of the page in the wiki.",
     )
   }
-  const answer = await readPage(pageId, request, options)
-  const page = await atIntervals(scanPage(answer, options.appOrigin), signal)
-  if (page.isDeleted) {
-    throw new StashError(
-      'page-in-trash',
-      'The page is in the trash: restore it in the wiki, then stash it again.',
-    )
-  }
   const linkPrefix = options.publicUrl + BLOB_PATH
-  const upperBound = rewrittenUpperBound(page, linkPrefix.length + BLOB_ID_LENGTH)
-  if (upperBound > options.maxBytes) {
-    throw new StashError(
-      'document-too-large',
-      `The document takes up to ${upperBound} bytes, over the cap of ${options.maxBytes} (SANDBOX_MAX_BYTES): split the page, or ask the operator to raise the cap.`,
-      { neededBytes: upperBound, maxBytes: options.maxBytes },
-    )
-  }
   const draft = options.store.open(request.user)
   try {
-    const document = await draft.document(upperBound)
+    const { answer, page, document } = await readAndReserve(pageId, draft, request, options)
     const files = distinctFiles(page.references)
     const progress = { files: files.length, mirrored: 0, failed: 0 }
     request.onProgress?.({ ...progress })
@@ -114,14 +102,12 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
     })
     const link = (id: BlobId) => linkPrefix + id
     const links = new Map([...mirrored].map(([attachmentId, id]) => [attachmentId, link(id)]))
-    let written = 0
-    for (const piece of rewrite(answer, page, links)) {
-      await document.write(piece)
-      written += piece.length
-      if (written >= WRITE_TURN_BYTES) {
-        written = 0
-        await eventLoopTurn()
-      }
+    const { writing } = options.largeDocuments
+    const leave = answer.length > LARGE_ANSWER_BYTES ? await writing.enter(signal) : undefined
+    try {
+      await writeInSlices(document, rewrite(answer, page, links))
+    } finally {
+      leave?.()
     }
     const { size, sha256 } = await document.seal({ mediaType: 'application/json', name: 'page.json' })
     signal.throwIfAborted()
@@ -151,12 +137,61 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
 
 const BLOB_ID_LENGTH = 36
 
-async function readPage(pageId: string, request: StashRequest, options: StashOptions): Promise<Buffer> {
+interface ReadPage {
+  /** The wiki's answer, whose bytes are reserved. */
+  readonly answer: Buffer
+  readonly page: ScannedPage
+  readonly document: BlobWriter
+}
+
+/** Reads the page, large ones in turn, and reserves room for its document. */
+async function readAndReserve(
+  pageId: string,
+  draft: StashDraft,
+  request: StashRequest,
+  options: StashOptions,
+): Promise<ReadPage> {
+  let leave: (() => void) | undefined
+  const enter = async (signal: AbortSignal) => {
+    leave = await options.largeDocuments.reading.enter(signal)
+  }
+  try {
+    const answer = await readPage(pageId, request, options, enter)
+    const page = await atIntervals(scanPage(answer, options.appOrigin), request.signal)
+    if (page.isDeleted) {
+      throw new StashError(
+        'page-in-trash',
+        'The page is in the trash: restore it in the wiki, then stash it again.',
+      )
+    }
+    const upperBound = rewrittenUpperBound(page, options.publicUrl.length + BLOB_PATH.length + BLOB_ID_LENGTH)
+    if (upperBound > options.maxBytes) {
+      throw new StashError(
+        'document-too-large',
+        `The document takes up to ${upperBound} bytes, over the cap of ${options.maxBytes} (SANDBOX_MAX_BYTES): split the page, or ask the operator to raise the cap.`,
+        { neededBytes: upperBound, maxBytes: options.maxBytes },
+      )
+    }
+    return { answer, page, document: await draft.document(upperBound) }
+  } finally {
+    leave?.()
+  }
+}
+
+/** @param enter awaited before a large answer is held. */
+async function readPage(
+  pageId: string,
+  request: StashRequest,
+  options: StashOptions,
+  enter: (signal: AbortSignal) => Promise<void>,
+): Promise<Buffer> {
   const { signal, deadline } = request
+  const either = AbortSignal.any([signal, deadline])
   try {
     return await options.wiki.page(request.token, pageId, {
       maxBytes: options.maxBytes + MAX_ENVELOPE_BYTES,
-      signal: AbortSignal.any([signal, deadline]),
+      signal: either,
+      large: { bytes: LARGE_ANSWER_BYTES, enter: () => enter(either) },
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -170,6 +205,18 @@ async function readPage(pageId: string, request: StashRequest, options: StashOpt
       )
     }
     throw error
+  }
+}
+
+/** Writes with a turn of the event loop now and then: copying and hashing take about a millisecond a MiB. */
+async function writeInSlices(document: BlobWriter, pieces: Iterable<Uint8Array>): Promise<void> {
+  let written = 0
+  for (const piece of pieces) {
+    await document.write(piece)
+    written += piece.length
+    if (written < WRITE_TURN_BYTES) continue
+    written = 0
+    await eventLoopTurn()
   }
 }
 
