@@ -15,7 +15,7 @@ import { benchEventLoop, benchStash } from './stash.ts'
  */
 const { values: options } = parseArgs({
   options: {
-    /** Ends in two minutes. */
+    /** Ends in two minutes: fewer rounds, and only the sizes that the targets are about. */
     quick: { type: 'boolean', default: false },
     /** One part, or several. */
     only: { type: 'string', multiple: true, default: [] },
@@ -38,9 +38,9 @@ console.log(
 )
 
 const parts: Readonly<Record<string, () => Promise<readonly Target[]>>> = {
-  delivery: () => benchDelivery({ contestants, load, scratchFolder, rounds, seconds, logs: !quick }),
+  delivery: () => benchDelivery({ contestants, load, scratchFolder, rounds, seconds, quick }),
   'blob-count': () => benchBlobCount({ contestants, load, rounds, seconds }),
-  memory: () => benchMemory(contestants),
+  memory: () => benchMemory(contestants, quick),
   stash: () => benchStash({ contestants, scratchFolder, rounds: quick ? 5 : 11 }),
   'event-loop': () => benchEventLoop({ contestants, load, rounds }),
 }
