@@ -5,6 +5,7 @@ import { readConfig } from '../../server/config.ts'
 import { createLog } from '../../server/ops/log.ts'
 import { startSandbox } from '../../server/sandbox.ts'
 import { fetchBlob } from '../fixtures/consumer.ts'
+import { refusalOf } from '../fixtures/rpc-failure.ts'
 import { startTestSandbox } from '../fixtures/test-sandbox.ts'
 
 it('puts the port that the public listener really has into links', async () => {
@@ -35,16 +36,15 @@ it('stops although clients hold connections on which nothing was ever sent', asy
   await wiki.close()
 })
 
-it('lets a stash under way finish when it stops, waits for nothing else, and keeps nothing', async () => {
+it('ends a stash under way when it stops: its caller is told to try again, and nothing is kept', async () => {
   const { sandbox, wiki, clientOf } = await startTestSandbox()
   const release = wiki.hold(({ path }) => path.startsWith('/api/files/'))
-  const stashing = clientOf().stash.mutate({ pageId: wiki.page('all').id })
+  const refusal = refusalOf(clientOf().stash.mutate({ pageId: wiki.page('all').id }))
   await release.reached
-  const stopped = sandbox.stop()
-  release()
-  expect((await stashing).images).toEqual({ mirrored: 31, failed: 2 })
-  await stopped
+  await sandbox.stop()
+  expect(await refusal).toEqual({ code: 'SERVICE_UNAVAILABLE', reason: 'stopping' })
   expect(await sandbox.store.stats()).toMatchObject({ heldBytes: 0, reservedBytes: 0, stashes: 0 })
+  release()
   await wiki.close()
 })
 

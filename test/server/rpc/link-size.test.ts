@@ -42,6 +42,8 @@ it('carries no body: for the page of 1 MB it is under 2 KB', async () => {
 it.each<[string, (at: number) => string, number]>([
   ['ASCII', (at) => `${String(at).padStart(3, '0')}${'n'.repeat(248)}.png`, 80],
   ['Cyrillic', (at) => `${String(at).padStart(3, '0')}${'я'.repeat(124)}.png`, 80],
+  // 3 bytes each: 80 of them would be too long.
+  ['Chinese', (at) => `${String(at).padStart(3, '0')}${'图'.repeat(84)}`, 55],
   // 4 bytes and 2 UTF-16 units each.
   ['emoji', (at) => `${String(at).padStart(3, '0')}${'🚀'.repeat(62)}.png`, 79],
 ])(

@@ -91,6 +91,7 @@ describe('with a wiki that works', () => {
   it.each([
     ['a bare id', (uri: string) => uri.slice(-36)],
     ['another host', (uri: string) => `http://evil.example/api/sb/${uri.slice(-36)}`],
+    ['another host with a name as long', (uri: string) => uri.replace('127.0.0.1', 'evil.test')],
     ['an id in upper case', (uri: string) => uri.slice(0, -36) + uri.slice(-36).toUpperCase()],
     ['more behind the id', (uri: string) => `${uri}/x`],
     ['a query', (uri: string) => `${uri}?a=b`],

@@ -110,12 +110,12 @@ it.each<[string, Behaviour, string]>([
 
 it('a reset in the middle of a body: what the file had reserved is given back', async () => {
   const reset = deferred<void>()
-  wiki.setFile(BAD, behave.resetInBody(50_000, 500, reset.promise))
+  wiki.setFile(BAD, behave.resetInBody(90_000, 500, reset.promise))
   const stashing = service.clientOf('a-token').stash.mutate({ pageId: 'Zw8S70dXe6' })
   // The document's bound, the good file and all that the bad one has announced.
   await vi.waitFor(async () => {
     expect((await service.sandbox.store.stats()).reservedBytes).toBeGreaterThan(
-      DOCUMENT_BYTES + 3000 + 50_000,
+      DOCUMENT_BYTES + 3000 + 90_000,
     )
   })
   reset.resolve()
@@ -125,6 +125,23 @@ it('a reset in the middle of a body: what the file had reserved is given back', 
     heldBytes: link.size + 3000,
     reservedBytes: 0,
   })
+})
+
+it.each<[string, Behaviour]>([
+  ['over the cap', behave.stallAfterHeaders(100_001)],
+  ['of HTML', behave.raw('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\n')],
+])('a body %s is not waited for: its connection is given up at the headers', async (_, behaviour) => {
+  const { behaviour: watchedBehaviour, letGo } = watched(behaviour)
+  const stalling = await startFaultyWiki({ content: doc(image(BAD)), files: { [BAD]: watchedBehaviour } })
+  // With the default time limits, far beyond this test's.
+  const patient = await startTestSandbox({
+    environment: { DOCMOST_API_URL: stalling.apiUrl, SANDBOX_MAX_IMAGE_BYTES: '100000' },
+  })
+  const link = await patient.clientOf('a-token').stash.mutate({ pageId: 'Zw8S70dXe6' })
+  expect(link.images).toEqual({ mirrored: 0, failed: 1 })
+  await letGo.promise
+  await patient.stop()
+  await stalling.close()
 })
 
 it('an HTML file that is attached, not shown, is a file', async () => {

@@ -5,7 +5,7 @@ import { fetchBlob, readSlowly } from '../../fixtures/consumer.ts'
 import { doc, image, imageSources, paragraph } from '../../fixtures/documents.ts'
 import { makePngLikeBytes } from '../../fixtures/recorded-world.ts'
 import { failureOf } from '../../fixtures/rpc-failure.ts'
-import type { StandInWiki } from '../../fixtures/stand-in-wiki.ts'
+import { OWNER_TOKEN, type StandInWiki } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 
 const START = Date.parse('2027-01-01T12:00:00.000Z')
@@ -42,19 +42,33 @@ const usedBytes = async ({ sandbox }: TestSandbox) => {
   return heldBytes + reservedBytes
 }
 
-/** The most bytes held and reserved at any turn of the event loop while the work was going on. */
-async function peakDuring(test: TestSandbox, work: Promise<unknown>): Promise<number> {
-  let peak = 0
+/** Downloads that are under way at once when four stashes are worked on, each with its default of six. */
+const DOWNLOADS_AT_ONCE = 24
+
+/**
+ * Starts stashes all at once, and lets no download end before many have begun, so that what they reserve is reserved at
+ * the same time.
+ * @returns the links, and the most bytes that were held and reserved at any turn of the event loop.
+ */
+async function stashAtOnce(test: TestSandbox, calls: readonly { token: string; pageId: string }[]) {
+  const { wiki, clientOf } = test
+  const isFile = ({ path }: { path: string }) => path.startsWith('/api/files/')
+  const from = wiki.requests.filter(isFile).length
+  const release = wiki.hold(isFile, 'body')
   let isDone = false
-  const done = work.finally(() => {
+  const ends = Promise.allSettled(
+    calls.map(({ token, pageId }) => clientOf(token).stash.mutate({ pageId })),
+  ).finally(() => {
     isDone = true
   })
+  let peak = 0
   while (!isDone) {
     peak = Math.max(peak, await usedBytes(test))
+    if (wiki.requests.filter(isFile).length >= from + DOWNLOADS_AT_ONCE) release()
     await eventLoopTurn()
   }
-  await done
-  return peak
+  const links = (await ends).flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
+  return { peak, links }
 }
 
 describe('50 stashes at once against a small store', () => {
@@ -71,14 +85,11 @@ describe('50 stashes at once against a small store', () => {
     await clientOf().drop.mutate({ uri: first.uri })
 
     const users = Array.from({ length: 5 }, () => wiki.addUser().token)
-    const calls = Array.from({ length: 50 }, (_, at) => {
-      const pageId = pageWithPictures(wiki, [90_000, 70_001], at % 2 === 0)
-      return clientOf(users[at % 5]).stash.mutate({ pageId })
-    })
-    const peak = await peakDuring(test, Promise.allSettled(calls))
-    const links = (await Promise.allSettled(calls)).flatMap((end) =>
-      end.status === 'fulfilled' ? [end.value] : [],
-    )
+    const calls = Array.from({ length: 50 }, (_, at) => ({
+      token: users[at % 5] ?? '',
+      pageId: pageWithPictures(wiki, Array(6).fill(150_000), at % 2 === 0),
+    }))
+    const { peak, links } = await stashAtOnce(test, calls)
 
     expect(peak).toBeLessThanOrEqual(20_000_000)
     // It did get full: more was asked for than there was room.
@@ -94,14 +105,16 @@ describe('50 stashes at once against a small store', () => {
 
   it("never pass one user's share by a byte", async () => {
     const test = await start({ SANDBOX_MAX_TOTAL_BYTES: '4000000', SANDBOX_MAX_USER_BYTES: '1500000' })
-    const { wiki, clientOf } = test
-    const calls = Array.from({ length: 50 }, (_, at) =>
-      clientOf().stash.mutate({ pageId: pageWithPictures(wiki, [30_000, 20_001], at % 2 === 0) }),
-    )
+    const { wiki } = test
+    const calls = Array.from({ length: 50 }, (_, at) => ({
+      token: OWNER_TOKEN,
+      pageId: pageWithPictures(wiki, Array(6).fill(80_000), at % 2 === 0),
+    }))
     // All of it is this user's.
-    const peak = await peakDuring(test, Promise.allSettled(calls))
+    const { peak, links } = await stashAtOnce(test, calls)
+    expect(links).toHaveLength(50)
     expect(peak).toBeLessThanOrEqual(1_500_000)
-    expect(peak).toBeGreaterThan(1_450_000)
+    expect(peak).toBeGreaterThan(1_400_000)
     expect(await test.sandbox.store.stats()).toMatchObject({ reservedBytes: 0 })
   })
 })
@@ -171,6 +184,20 @@ describe('a store that is full', () => {
       `/api/files/${chunked}/picture.png`,
     ])
     expect(await sandbox.store.stats()).toMatchObject({ heldBytes: link.size + 51_000, reservedBytes: 0 })
+  })
+
+  it('has what a failed file had reserved for the next file of the same stash', async () => {
+    const { wiki, clientOf } = await start({
+      SANDBOX_MAX_TOTAL_BYTES: '100000',
+      SANDBOX_MAX_USER_BYTES: '100000',
+      SANDBOX_MAX_IMAGE_BYTES: '60000',
+      SANDBOX_FETCH_CONCURRENCY: '1',
+    })
+    const tooLarge = wiki.addFile({ bytes: randomBytes(300_000), chunked: true }).id
+    const fits = wiki.addFile({ bytes: randomBytes(55_000) }).id
+    const content = doc(image(tooLarge), image(fits))
+    const link = await clientOf().stash.mutate({ pageId: wiki.addPage({ content }).id })
+    expect(link.failures).toEqual([{ attachmentId: tooLarge, name: 'picture.png', reason: 'too-large' }])
   })
 
   it('lets a stash go that was delivered whole and is idle for a minute', async () => {
