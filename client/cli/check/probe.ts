@@ -1,0 +1,116 @@
+import { systemCode } from '../exit-codes.ts'
+
+const TIMEOUT_MS = 10_000
+/** What answers may be anything: a longer body is not read on. */
+const MAX_TEXT_CHARACTERS = 65_536
+
+/** An answer, whatever it is. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The body's start. */
+  readonly text: string
+  /** The body as JSON; `undefined` when it is none. */
+  readonly json: unknown
+}
+
+/** Why there was no answer. */
+export interface NoAnswer {
+  /** Such as `ECONNREFUSED`; `TIMEOUT`; `UNKNOWN`. */
+  readonly code: string
+  /** The same for people. */
+  readonly text: string
+}
+
+export function isAnswer(found: Answer | NoAnswer): found is Answer {
+  return 'status' in found
+}
+
+/** One request as any client makes it; redirects are not followed. @throws the signal's reason. */
+export async function probe(url: string, init: RequestInit, signal: AbortSignal): Promise<Answer | NoAnswer> {
+  const limit = AbortSignal.timeout(TIMEOUT_MS)
+  try {
+    const response = await fetch(url, {
+      ...init,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, limit]),
+    })
+    const text = await startOf(response)
+    return { status: response.status, headers: response.headers, text, json: parsed(text) }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (limit.aborted) return { code: 'TIMEOUT', text: `no answer within ${TIMEOUT_MS / 1000} s` }
+    const code = systemCode(error) ?? 'UNKNOWN'
+    return { code, text: textOf(code) }
+  }
+}
+
+async function startOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    text += decoder.decode(value, { stream: true })
+    if (text.length > MAX_TEXT_CHARACTERS) {
+      await reader.cancel()
+      return text
+    }
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A member of an object that came as JSON. */
+export function member(value: unknown, ...path: readonly string[]): unknown {
+  let found = value
+  for (const name of path) {
+    if (typeof found !== 'object' || found === null) return undefined
+    found = (found as Record<string, unknown>)[name]
+  }
+  return found
+}
+
+/** Node's and OpenSSL's codes (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
+const TEXTS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: 'the connection is reset',
+  EAI_AGAIN: 'the host name cannot be looked up',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ENOTFOUND: 'the host name is unknown',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the port does not speak TLS',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not speak TLS',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is of an authority that nobody knows',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_SOCKET: 'the connection ended before an answer',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is of an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate comes without its chain',
+}
+
+function textOf(code: string): string {
+  const text = TEXTS[code]
+  return text === undefined ? `no answer (${code})` : `${text} (${code})`
+}
+
+/** Whether TLS is what went wrong: the host answers. */
+export function isTlsTrouble({ code }: NoAnswer): boolean {
+  return /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
+}
+
+/** What an unexpected answer looks like, for people. */
+export function describe({ status, headers }: Answer): string {
+  const [type = ''] = (headers.get('content-type') ?? '').split(';', 1)
+  return type === '' ? `${status}` : `${status}, ${type.trim()}`
+}

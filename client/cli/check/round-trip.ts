@@ -1,0 +1,108 @@
+import { BLOB_PATH } from '../../../shared/blob-path.ts'
+import type { StashLink } from '../../../shared/link.ts'
+import type { SandboxClient } from '../../client.ts'
+import { fetchBlob } from '../../fetch-blob.ts'
+import { toCommandError } from '../exit-codes.ts'
+import { formatBytes, plural } from '../quantities.ts'
+import { type Finding, findingsOf } from './findings.ts'
+import { describe, isAnswer, probe } from './probe.ts'
+import { CONSUMER_HEADERS, encodingFinding, isServicesNotFound } from './public-url.ts'
+
+const { ok, warning, fault } = findingsOf('round trip')
+const variable = 'SANDBOX_PUBLIC_URL'
+
+/** Stashes a page, fetches it back as a consumer would, and drops it: afterwards it must be gone. */
+export async function checkRoundTrip(
+  client: SandboxClient,
+  { pageId, publicUrl }: { pageId: string; publicUrl: string },
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  let link: StashLink
+  try {
+    link = await client.stash.mutate({ pageId }, { signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    const { message } = toCommandError(error)
+    return [
+      fault(`the page could not be stashed: ${message}`, {
+        mend: 'try another --page, or mend what the message says',
+      }),
+    ]
+  }
+  const findings: Finding[] = []
+  let isFetched = false
+  try {
+    if (!link.uri.startsWith(publicUrl + BLOB_PATH)) {
+      findings.push(
+        fault(`the service's links begin with ${new URL(link.uri).origin}, not with ${publicUrl}`, {
+          variable,
+          mend: 'restart the service with this SANDBOX_PUBLIC_URL',
+        }),
+      )
+    }
+    const unread = await readBack(link, signal)
+    findings.push(...unread.findings)
+    isFetched = unread.isFetched
+  } finally {
+    // Ctrl-C or not: the test leaves nothing behind.
+    await client.drop.mutate({ uri: link.uri }).catch(() => {})
+  }
+  if (isFetched) {
+    const after = await probe(link.uri, { headers: CONSUMER_HEADERS }, signal)
+    if (isAnswer(after) && !isServicesNotFound(after)) {
+      findings.push(
+        warning(
+          `the link still answers after it was dropped (${describe(after)}): a cache in front keeps blobs`,
+          {
+            variable,
+            mend: `turn caching off for ${BLOB_PATH} in the proxy`,
+          },
+        ),
+      )
+    }
+  }
+  if (findings.length > 0) return findings
+  const { mirrored, failed } = link.images
+  const files = `${plural(mirrored, 'file')} mirrored${failed > 0 ? `, ${failed} failed` : ''}`
+  return [ok(`stashed (${formatBytes(link.size)}, ${files}), fetched by its link, verified and dropped`)]
+}
+
+async function readBack(
+  link: StashLink,
+  signal: AbortSignal,
+): Promise<{ findings: Finding[]; isFetched: boolean }> {
+  const findings: Finding[] = []
+  try {
+    const blob = await fetchBlob(link.uri, { signal })
+    if (blob.sha256 !== link.sha256) {
+      findings.push(
+        fault('the link gives other bytes than were stashed', {
+          variable,
+          mend: 'let SANDBOX_PUBLIC_URL lead to this very service, and no other one',
+        }),
+      )
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    const { message } = toCommandError(error)
+    const finding = fault(`the link cannot be fetched by a consumer: ${message}`, {
+      variable,
+      mend: 'let SANDBOX_PUBLIC_URL lead to this very service, through a proxy that changes nothing',
+    })
+    return { findings: [finding], isFetched: false }
+  }
+  const whole = await probe(link.uri, { headers: CONSUMER_HEADERS }, signal)
+  const encoding = isAnswer(whole) ? encodingFinding(whole.headers) : undefined
+  if (encoding !== undefined) findings.push({ ...encoding, check: 'round trip' })
+  const headers = { range: 'bytes=0-0', 'accept-encoding': 'identity' }
+  const part = await probe(link.uri, { headers }, signal)
+  if (isAnswer(part) && part.status !== 206) {
+    findings.push(
+      warning(`ranges are not answered as such (${part.status}): a download that breaks off starts over`, {
+        variable,
+        mend: 'let the proxy pass Range on, and neither cache nor transform the answer',
+      }),
+    )
+  }
+  return { findings, isFetched: true }
+}

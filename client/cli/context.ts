@@ -1,0 +1,81 @@
+import { createSandboxClient, type SandboxClient } from '../client.ts'
+import { getTokenFrom } from './credentials.ts'
+import { DEFAULT_SANDBOX_URL, type Environment, urlVariable } from './environment.ts'
+import { CommandError, EXIT, type ExitCode, toCommandError } from './exit-codes.ts'
+import type { Output } from './output.ts'
+
+/** What every command gets. */
+export interface CommandContext {
+  readonly environment: Environment
+  readonly output: Output
+  /** Aborts on Ctrl-C and on SIGTERM. */
+  readonly signal: AbortSignal
+  /** One JSON object instead of text. */
+  readonly json: boolean
+}
+
+export type Command = (context: CommandContext) => Promise<ExitCode>
+
+export interface RunOptions {
+  readonly environment: Environment
+  readonly output: Output
+  readonly json?: boolean | undefined
+  /** `command`: the command looks after signals and its output's end itself. */
+  readonly signals?: 'abort' | 'command'
+}
+
+/** Runs a command and gives its exit code: errors become one line (or JSON object), signals abort it. */
+export async function runCommand(command: Command, options: RunOptions): Promise<ExitCode> {
+  const { environment, output, json = false, signals = 'abort' } = options
+  const leaving = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => {
+    const exitCode = signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated
+    if (leaving.signal.aborted) process.exit(exitCode)
+    leaving.abort(new CommandError(exitCode, 'interrupted', 'interrupted'))
+  }
+  if (signals === 'abort') {
+    process.on('SIGINT', onSignal)
+    process.on('SIGTERM', onSignal)
+    // Nobody reads on (`| head -1`): nothing is left to say, nor anybody to say it to.
+    process.stdout.on('error', (error) =>
+      process.exit(isBrokenPipe(error) ? EXIT.brokenPipe : EXIT.unexpected),
+    )
+    process.stderr.on('error', () => {})
+  }
+  try {
+    return await command({ environment, output, json, signal: leaving.signal })
+  } catch (error) {
+    // Whatever an abort broke is no news.
+    const failure = toCommandError(leaving.signal.aborted ? leaving.signal.reason : error)
+    reportFailure(failure, { json, output })
+    return failure.exitCode
+  } finally {
+    process.off('SIGINT', onSignal)
+    process.off('SIGTERM', onSignal)
+  }
+}
+
+function isBrokenPipe(error: Error): boolean {
+  return 'code' in error && error.code === 'EPIPE'
+}
+
+/** To standard error as a line, or to standard output as the JSON object that is expected there. */
+export function reportFailure(
+  failure: CommandError,
+  { json, output }: { json: boolean; output: Output },
+): void {
+  if (json) {
+    const { code, message, exitCode } = failure
+    output.json({ error: { code, message, exitCode } })
+  } else if (failure.code === 'interrupted') {
+    output.note('interrupted')
+  } else {
+    output.note(`${output.paintNote(['red', 'bold'], 'error:')} ${failure.message}`)
+  }
+}
+
+/** A client of the service with the user's credentials, which are asked for on a terminal where none are set. */
+export async function connect(context: CommandContext): Promise<SandboxClient> {
+  const url = urlVariable(context.environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL)
+  return createSandboxClient({ url, getToken: await getTokenFrom(context) })
+}

@@ -1,0 +1,134 @@
+import { TRPCClientError } from '@trpc/client'
+import type { AppRouter } from '../../server/rpc/router.ts'
+import { BlobError, type BlobErrorCode } from '../blob-error.ts'
+import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
+
+/** What the process ends with. Scripts rely on these numbers: none ever changes its meaning. */
+export const EXIT = {
+  ok: 0,
+  unexpected: 1,
+  usage: 2,
+  configuration: 3,
+  refused: 4,
+  notFound: 5,
+  unreachable: 6,
+  partial: 7,
+  corrupt: 8,
+  unsuitable: 9,
+  faults: 10,
+  interrupted: 130,
+  brokenPipe: 141,
+  terminated: 143,
+} as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
+  0: 'done',
+  1: 'something unexpected',
+  2: 'the command line is wrong, or a file is in the way',
+  3: 'the configuration is wrong, or credentials are missing',
+  4: 'not signed in, or not allowed',
+  5: 'not found: no such page, or the link has expired',
+  6: 'the service, the wiki or the link cannot be reached or is busy: try again later',
+  7: 'done in part: some files failed (pull, stash --strict)',
+  8: 'the bytes are not the promised ones, or nothing shows that they are',
+  9: 'too large, or no document',
+  10: 'check found a fault',
+  130: 'Ctrl-C',
+  141: 'the reader of the output went away',
+  143: 'terminated',
+}
+
+/** A failure as the command line tells it: one sentence, and what to do about it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+  readonly exitCode: ExitCode
+  /** A stable word. */
+  readonly code: string
+  constructor(exitCode: ExitCode, code: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.exitCode = exitCode
+    this.code = code
+  }
+}
+
+const BLOB_ERRORS: Readonly<Record<BlobErrorCode, ExitCode>> = {
+  expired: EXIT.notFound,
+  corrupt: EXIT.corrupt,
+  unverifiable: EXIT.corrupt,
+  'too-large': EXIT.unsuitable,
+  unreachable: EXIT.unreachable,
+  timeout: EXIT.unreachable,
+  aborted: EXIT.interrupted,
+  'not-a-document': EXIT.unsuitable,
+}
+
+const RPC_ERRORS: Readonly<Record<string, ExitCode>> = {
+  BAD_REQUEST: EXIT.usage,
+  UNAUTHORIZED: EXIT.refused,
+  FORBIDDEN: EXIT.refused,
+  NOT_FOUND: EXIT.notFound,
+  PAYLOAD_TOO_LARGE: EXIT.unsuitable,
+  UNPROCESSABLE_CONTENT: EXIT.unsuitable,
+  TOO_MANY_REQUESTS: EXIT.unreachable,
+  SERVICE_UNAVAILABLE: EXIT.unreachable,
+  BAD_GATEWAY: EXIT.unreachable,
+  GATEWAY_TIMEOUT: EXIT.unreachable,
+}
+
+const LOGIN_ERRORS: Readonly<Record<WikiLoginErrorCode, ExitCode>> = {
+  'login-refused': EXIT.refused,
+  'no-token': EXIT.refused,
+  'login-limited': EXIT.unreachable,
+  'login-failed': EXIT.unreachable,
+}
+
+/** Translates whatever a command threw, once, at the edge. */
+export function toCommandError(error: unknown): CommandError {
+  if (error instanceof CommandError) return error
+  if (error instanceof BlobError) {
+    return new CommandError(BLOB_ERRORS[error.code], error.code, error.message, error)
+  }
+  if (error instanceof WikiLoginError) {
+    return new CommandError(LOGIN_ERRORS[error.code], error.code, error.message, error)
+  }
+  if (error instanceof TRPCClientError) return fromRpcError(error)
+  const message = error instanceof Error ? error.message : String(error)
+  return new CommandError(EXIT.unexpected, systemCode(error) ?? 'unexpected', message, error)
+}
+
+function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
+  const { data } = error
+  if (data?.code !== undefined) {
+    const exitCode = RPC_ERRORS[data.code] ?? EXIT.unexpected
+    return new CommandError(exitCode, data.reason ?? data.code, error.message, error)
+  }
+  // The token was asked for in vain.
+  if (error.cause instanceof WikiLoginError) return toCommandError(error.cause)
+  const { response } = error.meta ?? {}
+  const found =
+    response instanceof Response
+      ? `what answers there (${response.status}) is not the internal listener's RPC`
+      : `no answer${label(systemCode(error.cause))}`
+  return new CommandError(
+    EXIT.unreachable,
+    'service-unreachable',
+    `The service cannot be reached at SANDBOX_URL: ${found}. Is it running? \`blob-sandbox check\` tells more.`,
+    error,
+  )
+}
+
+function label(code: string | undefined): string {
+  return code === undefined ? '' : ` (${code})`
+}
+
+/** Such as `ECONNREFUSED`, from the error or what caused it. */
+export function systemCode(error: unknown): string | undefined {
+  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 4; depth++) {
+    const code: unknown = 'code' in cause ? cause.code : undefined
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,50}$/.test(code)) return code
+    // Node tries each address of a name, and puts what happened into an AggregateError.
+    cause = cause instanceof AggregateError ? cause.errors[0] : cause.cause
+  }
+  return undefined
+}
