@@ -188,13 +188,13 @@ describe('a store that is full', () => {
 
   it('has what a failed file had reserved for the next file of the same stash', async () => {
     const { wiki, clientOf } = await start({
-      SANDBOX_MAX_TOTAL_BYTES: '100000',
-      SANDBOX_MAX_USER_BYTES: '100000',
-      SANDBOX_MAX_IMAGE_BYTES: '60000',
+      SANDBOX_MAX_TOTAL_BYTES: '200000',
+      SANDBOX_MAX_USER_BYTES: '200000',
+      SANDBOX_MAX_IMAGE_BYTES: '150000',
       SANDBOX_FETCH_CONCURRENCY: '1',
     })
-    const tooLarge = wiki.addFile({ bytes: randomBytes(300_000), chunked: true }).id
-    const fits = wiki.addFile({ bytes: randomBytes(55_000) }).id
+    const tooLarge = wiki.addFile({ bytes: randomBytes(1_000_000), chunked: true }).id
+    const fits = wiki.addFile({ bytes: randomBytes(140_000) }).id
     const content = doc(image(tooLarge), image(fits))
     const link = await clientOf().stash.mutate({ pageId: wiki.addPage({ content }).id })
     expect(link.failures).toEqual([{ attachmentId: tooLarge, name: 'picture.png', reason: 'too-large' }])
