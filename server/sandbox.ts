@@ -5,10 +5,14 @@ import type { SandboxStats } from '../shared/stats.ts'
 import type { Config } from './config.ts'
 import { newDeliveryCounters } from './delivery/counters.ts'
 import { createPublicListener } from './delivery/public-listener.ts'
+import { createWikiLogin } from './docmost/login.ts'
 import { createWikiClient } from './docmost/wiki-client.ts'
 import { createHealth } from './ops/health.ts'
+import { startHistory } from './ops/history.ts'
 import type { Logger } from './ops/log.ts'
+import { createMetrics } from './ops/metrics.ts'
 import { observedWiki } from './ops/observed-wiki.ts'
+import { createWikiTimes } from './ops/wiki-times.ts'
 import { StoppingError } from './rpc/errors.ts'
 import { createInternalListener } from './rpc/internal-listener.ts'
 import { createService } from './rpc/service.ts'
@@ -33,25 +37,31 @@ export interface Sandbox {
  * Wires the store, the wiki client and the two listeners, and listens.
  * @param config a port 0 in `publicUrl` stands for the public listener's real one.
  * @param dependencies.now the clock, in milliseconds since the epoch.
+ * @param dependencies.pageFolder where the operator's page was built to; found by itself when left out.
  * @throws when a listener cannot have its address.
  */
 export async function startSandbox(
   config: Config,
-  dependencies: { log: Logger; now?: () => number },
+  dependencies: { log: Logger; now?: () => number; pageFolder?: string },
 ): Promise<Sandbox> {
-  const { log, now = Date.now } = dependencies
+  const { log, now = Date.now, pageFolder } = dependencies
   const store = createMemoryStore({
     ttlMs: config.ttlMs,
     maxTotalBytes: config.maxTotalBytes,
     maxUserBytes: config.maxUserBytes,
     now,
   })
-  const wiki = observedWiki(createWikiClient({ apiUrl: config.docmostApiUrl }), (observation) =>
-    health.noteWiki(observation),
-  )
-  const health = createHealth({ store, wiki, now })
   const deliveries = newDeliveryCounters()
   const stashes = newStashCounters()
+  const metrics = createMetrics({ store, stashes, deliveries })
+  const wikiTimes = createWikiTimes(now)
+  const wiki = observedWiki(createWikiClient({ apiUrl: config.docmostApiUrl }), (observation) => {
+    health.noteWiki(observation)
+    metrics.noteWiki(observation)
+    wikiTimes.note(observation)
+  })
+  const health = createHealth({ store, wiki, now })
+  const history = startHistory({ stashes, deliveries, now })
   const startedAt = new Date(now())
 
   const publicListener = createPublicListener({ store, log, counters: deliveries, now })
@@ -65,6 +75,7 @@ export async function startSandbox(
     // The internal listener stays until the deliveries are done, to tell that it is not ready.
     await publicListener.close()
     if (internalListener !== undefined) await closeWithin(internalListener, INTERNAL_DRAIN_MS)
+    history.stop()
     wiki.close()
     await store.close()
   }
@@ -79,6 +90,9 @@ export async function startSandbox(
         wiki,
         counters: stashes,
         stats,
+        history,
+        wikiTimes,
+        onStash: metrics.noteStash,
         log,
         now,
         stopping: stopping.signal,
@@ -86,6 +100,9 @@ export async function startSandbox(
       log,
       hosts: config.internalHosts,
       readiness: health.readiness,
+      metrics,
+      login: createWikiLogin(config.docmostApiUrl),
+      pageFolder,
     })
     const internalOrigin = await listen(internalListener, config.internalHost, config.internalPort)
     log.info({ public: publicOrigin, internal: internalOrigin, links: publicUrl + BLOB_PATH }, 'listening')

@@ -3,7 +3,8 @@ export interface SandboxErrorData {
   /**
    * What went wrong, a stable word: `page-not-found`, `page-in-trash`, `forbidden`, `unauthorized`, `not-a-document`,
    * `document-too-large`, `store-full`, `user-share-full`, `rate-limited`, `wiki-unreachable`, `wiki-bad-response`,
-   * `timeout`, `busy`, `stopping`, `aborted`, `bad-page-id`, `bad-uri`, `blob-not-found`, `not-an-admin`.
+   * `timeout`, `busy`, `stopping`, `aborted`, `bad-page-id`, `bad-uri`, `blob-not-found`,
+   * `stash-not-found`, `not-an-admin`.
    */
   reason?: string
   /** Bytes that would have been needed. */

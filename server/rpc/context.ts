@@ -1,4 +1,5 @@
 import type { StashLink } from '../../shared/link.ts'
+import type { HeldStash, Overview } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
 import type { StashProgress } from '../stash/stash.ts'
 
@@ -28,6 +29,12 @@ export interface SandboxService {
   /** `false` when the link is unknown or expired. @throws {BadUriError} */
   drop(caller: Caller, uri: string, options: CallOptions): Promise<boolean>
   stats(): Promise<SandboxStats>
+  /** The stashes held, the newest first, at most `MAX_LISTED_STASHES`. */
+  stashes(): Promise<HeldStash[]>
+  /** Takes a stash away by its handle; `false` when it is gone. */
+  dropByHandle(caller: Caller, handle: string, options: CallOptions): Promise<boolean>
+  /** @param since leaves out the points of the history up to this time, milliseconds since the epoch. */
+  overview(since: number | undefined): Promise<Overview>
   /** The service's clock, in milliseconds since the epoch. */
   now(): number
 }

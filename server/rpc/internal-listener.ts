@@ -2,9 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { WikiLogin } from '../docmost/login.ts'
 import type { Readiness } from '../ops/health.ts'
 import type { Logger } from '../ops/log.ts'
+import { registerLogin } from '../ops/login-route.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { registerPage } from '../ops/page.ts'
+import { refuse } from '../ops/refuse.ts'
 import type { RpcContext, SandboxService } from './context.ts'
 import { isUnexpected } from './errors.ts'
 import { type AppRouter, appRouter } from './router.ts'
@@ -18,14 +23,24 @@ export interface InternalListenerOptions {
   /** `Host` names accepted besides IP literals and `localhost`, lower case. */
   readonly hosts: readonly string[]
   readonly readiness: () => Promise<Readiness>
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>
+  readonly login: WikiLogin
+  /** Where the operator's page was built to; found by itself when `undefined`. */
+  readonly pageFolder: string | undefined
 }
 
-/** The internal listener: tRPC at `/trpc`, `/healthz` and `/readyz`. Not listening yet. */
+/**
+ * The internal listener: tRPC at `/trpc`, the operator's page at `/` with its `/login`, `/metrics`, `/healthz` and
+ * `/readyz`. Not listening yet.
+ */
 export function createInternalListener({
   service,
   log,
   hosts,
   readiness,
+  metrics,
+  login,
+  pageFolder,
 }: InternalListenerOptions): FastifyInstance {
   const app = Fastify({
     bodyLimit: MAX_REQUEST_BYTES,
@@ -46,7 +61,7 @@ export function createInternalListener({
     )
   })
   app.setNotFoundHandler((_request, reply) =>
-    refuse(reply, 404, 'There is nothing here; the RPC is at /trpc.'),
+    refuse(reply, 404, "There is nothing here; the RPC is at /trpc, the operator's page at /."),
   )
   app.setErrorHandler((error: { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
@@ -64,6 +79,14 @@ export function createInternalListener({
       .header('cache-control', 'no-store')
       .send({ status: isReady ? 'ready' : 'not ready', checks })
   })
+
+  app.get('/metrics', async (_request, reply) =>
+    reply
+      .headers({ 'cache-control': 'no-store', 'content-type': metrics.contentType })
+      .send(await metrics.text()),
+  )
+  registerLogin(app, { login, now: service.now })
+  registerPage(app, pageFolder)
 
   app.register(fastifyTRPCPlugin, {
     prefix: '/trpc',
@@ -124,11 +147,4 @@ export function isAcceptedHost(header: string | undefined, names: readonly strin
   if (host === undefined) return false
   const literal = /^\[(.*)\]$/.exec(host)?.[1] ?? host
   return host === 'localhost' || isIP(literal) !== 0 || names.includes(host)
-}
-
-function refuse(reply: FastifyReply, status: number, message: string): FastifyReply {
-  return reply
-    .code(status)
-    .header('cache-control', 'no-store')
-    .send({ statusCode: status, error: STATUS_CODES[status] ?? 'Error', message })
 }

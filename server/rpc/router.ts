@@ -1,6 +1,7 @@
 import { initTRPC, type TRPCError } from '@trpc/server'
 import superjson from 'superjson'
 import { dropInputSchema, stashInputSchema } from '../../shared/link.ts'
+import { dropStashInputSchema, overviewInputSchema } from '../../shared/overview.ts'
 import type { StashEvent } from '../../shared/progress.ts'
 import type { Caller, RpcContext } from './context.ts'
 import { errorDetail, errorMessage, RpcError, toRpcError } from './errors.ts'
@@ -70,6 +71,20 @@ export const appRouter = t.router({
 
   /** Counters and gauges, for owners and admins. */
   stats: admin.query(({ ctx }) => ctx.service.stats()),
+
+  /** The stashes held, the newest first, without their links. */
+  stashes: admin.query(({ ctx }) => ctx.service.stashes()),
+
+  /** Takes away a stash of `stashes` by its handle. */
+  dropStash: admin.input(dropStashInputSchema).mutation(async ({ ctx, input }) => {
+    if (await ctx.service.dropByHandle(ctx.caller, input.handle, ctx.call)) return { dropped: true as const }
+    throw new RpcError('NOT_FOUND', 'This stash is gone: it has expired or was dropped before.', {
+      reason: 'stash-not-found',
+    })
+  }),
+
+  /** All that the operator's page shows, in one call. */
+  overview: admin.input(overviewInputSchema).query(({ ctx, input }) => ctx.service.overview(input.since)),
 })
 
 /** The router's type, for clients. */

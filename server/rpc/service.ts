@@ -1,14 +1,17 @@
 import { BLOB_PATH } from '../../shared/link.ts'
+import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
 import type { Config } from '../config.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { History } from '../ops/history.ts'
 import type { Logger } from '../ops/log.ts'
+import type { RecentWikiTimes } from '../ops/wiki-times.ts'
 import { createAdmission } from '../stash/admission.ts'
 import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import { createLargeDocuments } from '../stash/large-documents.ts'
 import { type StashOptions, stashPage } from '../stash/stash.ts'
 import { isBlobId, shortId } from '../store/ids.ts'
-import type { Store, UserId } from '../store/store.ts'
+import type { StashSummary, Store, UserId } from '../store/store.ts'
 import type { SandboxService } from './context.ts'
 import { BadUriError, toRpcError } from './errors.ts'
 import { createIdentities } from './identity.ts'
@@ -21,6 +24,10 @@ export interface ServiceOptions {
   readonly wiki: Wiki
   readonly counters: StashCounters
   readonly stats: () => Promise<SandboxStats>
+  readonly history: Pick<History, 'points'>
+  readonly wikiTimes: Pick<RecentWikiTimes, 'lately'>
+  /** Told of every call of `stash` when it has ended. */
+  readonly onStash: (stash: { outcome: StashOutcome; durationMs: number }) => void
   readonly log: Logger
   readonly now: () => number
   /**
@@ -66,6 +73,8 @@ export function createService(options: ServiceOptions): SandboxService {
     for (const stash of underWay) stash.abort(stopping.reason)
   })
 
+  const stashes = async () => (await store.list()).slice(-MAX_LISTED_STASHES).reverse().map(heldStash)
+
   return {
     async identify(token, { signal }) {
       const user = await identities.identify(token, signal)
@@ -76,6 +85,13 @@ export function createService(options: ServiceOptions): SandboxService {
       const start = performance.now()
       const line = { requestId, user: shortId(caller.userId) }
       const user = caller.userId as UserId
+      /** Counts the call; gives its duration in whole milliseconds. */
+      const ended = (outcome: StashOutcome): number => {
+        const durationMs = performance.now() - start
+        counters.byOutcome[outcome]++
+        options.onStash({ outcome, durationMs })
+        return Math.round(durationMs)
+      }
       // Waiting for a place counts.
       const deadline = AbortSignal.timeout(config.stashTimeoutMs)
       const end = new AbortController()
@@ -90,7 +106,7 @@ export function createService(options: ServiceOptions): SandboxService {
           { token: caller.token, user, pageId, signal, deadline, onProgress },
           stashOptions,
         ).finally(() => counters.running--)
-        counters.byOutcome.stored++
+        const durationMs = ended('stored')
         log.info(
           {
             ...line,
@@ -98,7 +114,7 @@ export function createService(options: ServiceOptions): SandboxService {
             blob: shortId(link.uri.slice(-BLOB_ID_LENGTH)),
             bytes: link.size,
             files: link.images,
-            durationMs: Math.round(performance.now() - start),
+            durationMs,
           },
           'stash',
         )
@@ -107,8 +123,7 @@ export function createService(options: ServiceOptions): SandboxService {
         if (error instanceof WikiError && error.code === 'unauthorized') identities.forget(caller.token)
         const { code } = toRpcError(error, now())
         const outcome = outcomeOf(code)
-        counters.byOutcome[outcome]++
-        log.info({ ...line, outcome, code, durationMs: Math.round(performance.now() - start) }, 'stash')
+        log.info({ ...line, outcome, code, durationMs: ended(outcome) }, 'stash')
         throw error
       } finally {
         underWay.delete(end)
@@ -130,12 +145,45 @@ export function createService(options: ServiceOptions): SandboxService {
       return isDropped
     },
 
+    async dropByHandle(caller, handle, { requestId }) {
+      const stash = (await store.list()).find((held) => held.handle === handle)
+      const isDropped = stash !== undefined && (await store.drop(stash.id))
+      const blob = stash === undefined ? undefined : shortId(stash.id)
+      log.info({ requestId, user: shortId(caller.userId), blob, isDropped }, 'drop')
+      return isDropped
+    },
+
     stats: options.stats,
+    stashes,
+    async overview(since) {
+      const [stats, held] = await Promise.all([options.stats(), stashes()])
+      return {
+        now: new Date(now()),
+        stats,
+        stashes: held,
+        history: options.history.points(since),
+        wiki: options.wikiTimes.lately(),
+      }
+    },
     now,
   }
 }
 
 const BLOB_ID_LENGTH = 36
+
+function heldStash(stash: StashSummary): HeldStash {
+  const { handle, id, user, bytes, files, delivered } = stash
+  return {
+    handle,
+    shortId: shortId(id),
+    user: shortId(user),
+    bytes,
+    files,
+    createdAt: new Date(stash.createdAt),
+    expiresAt: new Date(stash.expiresAt),
+    delivered,
+  }
+}
 
 function outcomeOf(code: string): StashOutcome {
   if (code === 'CLIENT_CLOSED_REQUEST') return 'aborted'
