@@ -1,0 +1,160 @@
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import { TRPCClientError } from '@trpc/client'
+import { describe, expect, it } from 'vitest'
+import { ActionableError } from '../../../client/tools/actionable-error.ts'
+import { toCallToolResult, toErrorResult } from '../../../client/tools/call-tool-result.ts'
+import { errorSentence } from '../../../client/tools/error-sentence.ts'
+import { toToolOutput } from '../../../client/tools/tool-output.ts'
+import type { StashLink } from '../../../shared/link.ts'
+
+const URI = 'https://blobs.example.org/api/sb/3f0c8b3e-7a41-4e0c-9f6f-2f8f3b1a9c77'
+const SHA256 = 'a'.repeat(64)
+const FAILURE = {
+  attachmentId: '019a0000-0000-7000-8000-00000000dead',
+  name: 'a.png',
+  reason: 'not-found',
+} as const
+
+const link: StashLink = {
+  uri: URI,
+  size: 1234,
+  sha256: SHA256,
+  expiresAt: new Date('2026-11-30T18:00:00.000Z'),
+  title: 'Roadmap',
+  updatedAt: new Date('2026-11-30T17:41:22.499Z'),
+  images: { mirrored: 3, failed: 1 },
+  failures: [FAILURE],
+}
+
+const output = {
+  uri: URI,
+  size: 1234,
+  sha256: SHA256,
+  expiresAt: '2026-11-30T18:00:00.000Z',
+  title: 'Roadmap',
+  updatedAt: '2026-11-30T17:41:22.499Z',
+  images: { mirrored: 3, failed: 1 },
+  failures: [FAILURE],
+}
+
+describe('the in-app result', () => {
+  it('is the link in plain JSON', () => {
+    expect(toToolOutput(link)).toEqual(output)
+    expect(JSON.parse(JSON.stringify(toToolOutput(link)))).toEqual(output)
+  })
+
+  it('has no failures when there are none, and null where the wiki did not say', () => {
+    const { failures: _, ...rest } = output
+    expect(toToolOutput({ ...link, failures: [], updatedAt: null })).toStrictEqual({
+      ...rest,
+      updatedAt: null,
+    })
+  })
+})
+
+describe('the MCP result', () => {
+  it('is a resource_link, a short text of the same and the structured content', () => {
+    const result = toCallToolResult(link)
+    expect(result).toEqual({
+      content: [
+        {
+          type: 'resource_link',
+          uri: URI,
+          name: 'page.json',
+          title: 'Roadmap',
+          description:
+            'A wiki page as JSON, with 3 files: GET it without login, before 2026-11-30T18:00:00.000Z.',
+          mimeType: 'application/json',
+          size: 1234,
+        },
+        { type: 'text', text: `{"uri":"${URI}","images":{"mirrored":3,"failed":1}}` },
+      ],
+      structuredContent: output,
+    })
+    expect(CallToolResultSchema.parse(result)).toEqual(result)
+  })
+
+  it('has no resource_link for clients that reject it', () => {
+    expect(toCallToolResult(link, { resourceLink: false }).content).toEqual([
+      { type: 'text', text: `{"uri":"${URI}","images":{"mirrored":3,"failed":1}}` },
+    ])
+  })
+
+  it('has no title for a page without one', () => {
+    expect(toCallToolResult({ ...link, title: '' }).content[0]).not.toHaveProperty('title')
+  })
+
+  it('of a failure is an error with a sentence', () => {
+    expect(toErrorResult(new Error('boom'))).toEqual({
+      content: [
+        {
+          type: 'text',
+          text: 'The page could not be stashed for an unexpected reason: try once more; if it stays so, tell the user.',
+        },
+      ],
+      isError: true,
+    })
+  })
+})
+
+describe('the sentence of an error', () => {
+  const SECRET = 'Bearer eyJhbGciOi.eyJzdWIi.c2VjcmV0 at http://10.0.0.7:3101/trpc'
+  const rpcError = (message: string, data: Record<string, unknown>) =>
+    TRPCClientError.from({ error: { code: -32000, message, data } })
+
+  it.each([
+    [
+      "the service's own",
+      rpcError('The page is restricted.', { code: 'FORBIDDEN' }),
+      'The page is restricted.',
+    ],
+    [
+      "the service's own, with when to try again",
+      rpcError('The wiki asks for fewer requests: try again later.', {
+        code: 'TOO_MANY_REQUESTS',
+        retryAfterMs: 2500,
+      }),
+      'The wiki asks for fewer requests: try again later. (Wait 3 s.)',
+    ],
+    [
+      'the same once only',
+      rpcError('Too many stashes at once: try again in 3 s.', {
+        code: 'TOO_MANY_REQUESTS',
+        retryAfterMs: 2500,
+      }),
+      'Too many stashes at once: try again in 3 s.',
+    ],
+    [
+      'one that no token could be had for',
+      TRPCClientError.from(new ActionableError('The wiki takes no more logins for now.', new Error(SECRET))),
+      'The wiki takes no more logins for now.',
+    ],
+    [
+      'a cancelled call',
+      TRPCClientError.from(new DOMException(SECRET, 'AbortError')),
+      'The call was cancelled: no link was made.',
+    ],
+    [
+      'a service that cannot be reached',
+      TRPCClientError.from(new TypeError('fetch failed', { cause: new Error(SECRET) })),
+      'The service that makes the links cannot be reached: try once more; if it stays so, tell the user that it is down.',
+    ],
+    [
+      'an answer that is none',
+      TRPCClientError.from(new Error(SECRET)),
+      'The page could not be stashed for an unexpected reason: try once more; if it stays so, tell the user.',
+    ],
+    [
+      'whatever else',
+      new Error(SECRET),
+      'The page could not be stashed for an unexpected reason: try once more; if it stays so, tell the user.',
+    ],
+    [
+      'what is no error at all',
+      SECRET,
+      'The page could not be stashed for an unexpected reason: try once more; if it stays so, tell the user.',
+    ],
+  ])('is for %s what the model can act on', (_, error, sentence) => {
+    expect(errorSentence(error)).toBe(sentence)
+  })
+})
