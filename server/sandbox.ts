@@ -16,6 +16,7 @@ import { createWikiTimes } from './ops/wiki-times.ts'
 import { StoppingError } from './rpc/errors.ts'
 import { createInternalListener } from './rpc/internal-listener.ts'
 import { createService } from './rpc/service.ts'
+import { DEFAULT_ADMISSION } from './stash/admission.ts'
 import { newStashCounters } from './stash/counters.ts'
 import { createMemoryStore } from './store/memory-store.ts'
 import type { Store } from './store/store.ts'
@@ -55,7 +56,12 @@ export async function startSandbox(
   const stashes = newStashCounters()
   const metrics = createMetrics({ store, stashes, deliveries })
   const wikiTimes = createWikiTimes(now)
-  const wiki = observedWiki(createWikiClient({ apiUrl: config.docmostApiUrl }), (observation) => {
+  const wikiClient = createWikiClient({
+    apiUrl: config.docmostApiUrl,
+    // Every download that can be under way, and some more, so that pages and tokens never wait for slow files.
+    maxSockets: DEFAULT_ADMISSION.maxRunning * config.fetchConcurrency + SPARE_WIKI_SOCKETS,
+  })
+  const wiki = observedWiki(wikiClient, (observation) => {
     health.noteWiki(observation)
     metrics.noteWiki(observation)
     wikiTimes.note(observation)
@@ -123,6 +129,8 @@ export async function startSandbox(
     throw error
   }
 }
+
+const SPARE_WIKI_SOCKETS = 16
 
 /** Calls end at once when the service stops; this is for callers that do not read their answer. */
 const INTERNAL_DRAIN_MS = 2_000

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino'
+import { type Logger, symbols } from 'pino'
 import { shortId } from '../store/ids.ts'
 import type { BlobId } from '../store/store.ts'
 import type { Outcome } from './delivery.ts'
@@ -22,39 +22,51 @@ export interface DeliveryLog {
 }
 
 /**
- * One line per delivery at `info`, and at `debug` one per answer without a body (304, HEAD, 412, 416). The lines of one
- * turn of the event loop are written together: a third cheaper, and a small GET is dominated by them.
+ * One line per delivery at `info`, and at `debug` one per answer without a body (304, HEAD, 412, 416).
+ *
+ * A small GET costs little more than its line, so deliveries' lines are put together by hand, in pino's form, and those
+ * of one turn of the event loop are written at once: 6 µs a GET less than pino's own `info` (test/bench).
  */
 export function createDeliveryLog(log: Logger): DeliveryLog {
-  let waiting: DeliveryLine[] = []
+  // pino has made its stream for itself; there is no shorter way past its serializer.
+  const stream: unknown = Reflect.get(log, symbols.streamSym)
+  if (!isStream(stream)) throw new TypeError('the log has no stream to write to')
+  let waiting = ''
 
   function flush(): void {
-    const lines = waiting
-    waiting = []
-    for (const line of lines) {
-      const fields = {
-        requestId: line.requestId,
-        blob: shortId(line.blob),
-        method: line.method,
-        status: line.status,
-        bytes: line.bytes,
-        durationMs: Math.round(line.durationMs * 10) / 10,
-        outcome: line.outcome,
-      }
-      if (isDelivery(line)) log.info(fields, 'delivery')
-      else log.debug(fields, 'answer without a body')
-    }
+    const text = waiting
+    waiting = ''
+    if (text !== '') stream.write(text)
   }
 
   return {
     write(line) {
-      if (!log.isLevelEnabled(isDelivery(line) ? 'info' : 'debug')) return
-      if (waiting.push(line) === 1) setImmediate(flush)
+      if (!isDelivery(line)) {
+        const { blob, durationMs, ...rest } = line
+        log.debug({ ...rest, blob: shortId(blob), durationMs: rounded(durationMs) }, 'answer without a body')
+        return
+      }
+      if (!log.isLevelEnabled('info')) return
+      if (waiting === '') setImmediate(flush)
+      waiting += deliveryText(line)
     },
     flush,
   }
 }
 
+/** As pino writes it. No value has a character that JSON would escape. */
+function deliveryText(line: DeliveryLine): string {
+  return `{"level":30,"time":${Date.now()},"requestId":"${line.requestId}","blob":"${shortId(line.blob)}","method":"${line.method}","status":${line.status},"bytes":${line.bytes},"durationMs":${rounded(line.durationMs)},"outcome":"${line.outcome}","msg":"delivery"}\n`
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 10) / 10
+}
+
 function isDelivery({ method, status }: DeliveryLine): boolean {
   return method === 'GET' && (status === 200 || status === 206)
+}
+
+function isStream(value: unknown): value is { write(text: string): unknown } {
+  return typeof value === 'object' && value !== null && 'write' in value && typeof value.write === 'function'
 }

@@ -15,6 +15,8 @@ export function createLog(level: string, destination?: DestinationStream): Logge
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: withoutSecrets(String(error)) }
   const code: unknown = 'code' in error ? error.code : undefined
+  // What could not be parsed stands in the message, and so at the head of the stack.
+  if (error instanceof SyntaxError) return { type: error.name, message: '…', stack: framesOf(error) }
   return {
     type: error.name,
     ...(typeof code === 'string' ? { code } : {}),
@@ -22,6 +24,13 @@ export function errorForLog(error: unknown): unknown {
     stack: withoutSecrets(error.stack ?? ''),
     ...(error.cause === undefined ? {} : { cause: errorForLog(error.cause) }),
   }
+}
+
+function framesOf(error: Error): string {
+  return (error.stack ?? '')
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .join('\n')
 }
 
 /**

@@ -42,12 +42,15 @@ export async function startListener(
   const logged: Record<string, unknown>[] = []
   const waiting: { message: string; resolve: (line: Record<string, unknown>) => void }[] = []
   const log = createLog('debug', {
+    // Deliveries that end together are written together.
     write(text) {
-      const line: Record<string, unknown> = JSON.parse(text)
-      logged.push(line)
-      for (const wait of waiting.filter(({ message }) => message === line.msg)) {
-        waiting.splice(waiting.indexOf(wait), 1)
-        wait.resolve(line)
+      for (const one of text.trimEnd().split('\n')) {
+        const line: Record<string, unknown> = JSON.parse(one)
+        logged.push(line)
+        for (const wait of waiting.filter(({ message }) => message === line.msg)) {
+          waiting.splice(waiting.indexOf(wait), 1)
+          wait.resolve(line)
+        }
       }
     },
   })

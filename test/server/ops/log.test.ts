@@ -30,6 +30,21 @@ describe('what the log shows of an error', () => {
     })
   })
 
+  it('keeps the text that was no JSON out', () => {
+    let thrown: unknown
+    try {
+      JSON.parse('<p>the body of a page</p>')
+    } catch (error) {
+      thrown = error
+    }
+    expect(errorForLog(thrown)).toEqual({
+      type: 'SyntaxError',
+      message: '…',
+      stack: expect.stringMatching(/^ {4}at JSON\.parse .*log\.test\.ts/s),
+    })
+    expect(JSON.stringify(errorForLog(thrown))).not.toContain('<p>')
+  })
+
   it('survives what is thrown without being an error', () => {
     expect(errorForLog('token=abc')).toEqual({ message: 'token=…' })
   })
