@@ -1,4 +1,4 @@
-import { type Logger, symbols } from 'pino'
+import { type DestinationStream, type Logger, symbols } from 'pino'
 import { shortId } from '../store/ids.ts'
 import type { BlobId } from '../store/store.ts'
 import type { Outcome } from './delivery.ts'
@@ -28,9 +28,7 @@ export interface DeliveryLog {
  * of one turn of the event loop are written at once: 6 µs a GET less than pino's own `info` (test/bench).
  */
 export function createDeliveryLog(log: Logger): DeliveryLog {
-  // pino has made its stream for itself; there is no shorter way past its serializer.
-  const stream: unknown = Reflect.get(log, symbols.streamSym)
-  if (!isStream(stream)) throw new TypeError('the log has no stream to write to')
+  const stream = streamOf(log)
   let waiting = ''
 
   function flush(): void {
@@ -67,6 +65,13 @@ function isDelivery({ method, status }: DeliveryLine): boolean {
   return method === 'GET' && (status === 200 || status === 206)
 }
 
-function isStream(value: unknown): value is { write(text: string): unknown } {
+/** The stream that pino writes its lines to: the one way past its serializer. */
+function streamOf(log: Logger): DestinationStream {
+  const stream: unknown = Reflect.get(log, symbols.streamSym)
+  if (!isStream(stream)) throw new TypeError('the log has no stream to write to')
+  return stream
+}
+
+function isStream(value: unknown): value is DestinationStream {
   return typeof value === 'object' && value !== null && 'write' in value && typeof value.write === 'function'
 }
