@@ -92,12 +92,11 @@ function isClient<Extra>(
 function progressReports(extra: McpCallExtra) {
   const progressToken = extra._meta?.progressToken
   const sent: Promise<void>[] = []
-  let last = -1
   const report = ({ files, mirrored, failed }: { files: number; mirrored: number; failed: number }) => {
+    if (progressToken === undefined) return
+    // It increases, as it must: the service reports only what is new
+    // (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
     const progress = mirrored + failed
-    // It must increase (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
-    if (progressToken === undefined || progress <= last) return
-    last = progress
     const message =
       failed === 0 ? `${progress} of ${files} files` : `${progress} of ${files} files, ${failed} failed`
     const params = { progressToken, progress, total: files, message }

@@ -50,7 +50,7 @@ describe('stashPage', () => {
     const told: StashProgress[] = []
     const link = await stashPage(service.clientOf(), pageOf(3), { onProgress: (one) => told.push(one) })
     expect(link).toMatchObject({ title: 'Mine', images: { mirrored: 3, failed: 0 } })
-    expect(told[0]).toEqual({ files: 3, mirrored: 0, failed: 0 })
+    expect(told[0]).toMatchObject({ files: 3, failed: 0 })
     expect(told.at(-1)).toEqual({ files: 3, mirrored: 3, failed: 0 })
   })
 

@@ -1,6 +1,7 @@
 import { generateText, stepCountIs } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createSandboxClient } from '../../../client/client.ts'
 import { stashPageTool } from '../../../client/tools/ai-sdk.ts'
 import { stashPageSpec } from '../../../client/tools/spec.ts'
 import { doc, image } from '../../fixtures/documents.ts'
@@ -40,12 +41,17 @@ function modelThatCalls(input: unknown): MockLanguageModelV3 {
   })
 }
 
-async function conversation(input: unknown, token = OWNER_TOKEN, abortSignal?: AbortSignal) {
+async function conversation(
+  input: unknown,
+  token = OWNER_TOKEN,
+  abortSignal?: AbortSignal,
+  client = service.clientOf(token),
+) {
   const model = modelThatCalls(input)
   const result = await generateText({
     model,
     prompt: 'Hand the roadmap page to the translator.',
-    tools: { [stashPageSpec.inAppKey]: stashPageTool(service.clientOf(token)) },
+    tools: { [stashPageSpec.inAppKey]: stashPageTool(client) },
     stopWhen: stepCountIs(3),
     ...(abortSignal === undefined ? {} : { abortSignal }),
   })
@@ -103,6 +109,13 @@ describe('the tool of the AI SDK', () => {
     const { provider } = await conversation({ pageId: service.wiki.page('restr').id }, MEMBER_TOKEN)
     expect(toldTo(provider)).toContain('The page is restricted: ask its owner for access in the wiki.')
     expect(toldTo(provider)).not.toContain(MEMBER_TOKEN)
+  })
+
+  it('tells the model of a service that is gone without internals', async () => {
+    const gone = createSandboxClient({ url: 'http://127.0.0.1:9/trpc', getToken: () => OWNER_TOKEN })
+    const { provider } = await conversation({ pageId: 'Unknown123' }, OWNER_TOKEN, undefined, gone)
+    expect(toldTo(provider)).toContain('The service that makes the links cannot be reached')
+    expect(toldTo(provider)).not.toMatch(/fetch failed|127\.0\.0\.1/)
   })
 
   it('refuses an input that is none before it calls the service', async () => {

@@ -12,8 +12,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { z as z3 } from 'zod3'
 import { createSandboxClient } from '../../../client/client.ts'
-import { type RegisterStashPageOptions, registerStashPage } from '../../../client/tools/mcp.ts'
+import {
+  type McpServerLike,
+  type RegisterStashPageOptions,
+  registerStashPage,
+} from '../../../client/tools/mcp.ts'
 import { stashPageOutputShape } from '../../../client/tools/tool-output.ts'
+import { deferred } from '../../fixtures/deferred.ts'
 import { doc, image } from '../../fixtures/documents.ts'
 import { MEMBER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
@@ -187,6 +192,37 @@ describe('stash_page', () => {
     await client.callTool({ name: 'stash_page', arguments: { pageId: pageOf(2) } })
     expect(notified).not.toHaveBeenCalled()
     expect(service.wiki.requests.filter(({ method }) => method === 'GET')).toHaveLength(2)
+  })
+
+  it('gives its result only when every report of progress has been sent', async () => {
+    const handlers: Parameters<McpServerLike['registerTool']>[2][] = []
+    registerStashPage(
+      { registerTool: (_name, _config, handler) => handlers.push(handler) },
+      service.clientOf(),
+      {
+        z,
+      },
+    )
+    const order: string[] = []
+    const sent = deferred<void>()
+    const call = handlers[0]?.(
+      { pageId: pageOf(1) },
+      {
+        signal: new AbortController().signal,
+        _meta: { progressToken: 0 },
+        sendNotification: async () => {
+          await sent.promise
+          order.push('progress')
+        },
+      },
+    ).then(() => order.push('result'))
+    await expect.poll(async () => (await service.sandbox.stats()).stashes.stored).toBe(1)
+    // The last that the service says has arrived, too, once another call has been answered.
+    await service.clientOf().stats.query()
+    sent.resolve()
+    await call
+    expect(order[0]).toBe('progress')
+    expect(order.indexOf('result')).toBe(order.length - 1)
   })
 
   it.each([

@@ -122,6 +122,22 @@ describe('the events of a stash', () => {
     expect(signal()?.aborted).toBe(true)
   })
 
+  it('are over for a reader that leaves only when the stash has given everything back', async () => {
+    const ending = deferred<StashLink>()
+    const iterator = await stashEvents(({ onProgress }) => {
+      onProgress({ files: 9, mirrored: 0, failed: 0 })
+      return ending.promise
+    }, new AbortController().signal)
+    await iterator.next()
+    const left = vi.fn()
+    const leaving = iterator.return().then(left)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(left).not.toHaveBeenCalled()
+    ending.reject(new Error('given back'))
+    await leaving
+    expect(left).toHaveBeenCalledOnce()
+  })
+
   it('end when the caller goes away, in the middle of waiting too', async () => {
     const { caller, events, done } = driven()
     done(0)

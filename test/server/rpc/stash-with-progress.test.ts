@@ -45,7 +45,7 @@ describe('stashWithProgress', () => {
     const events: StashEvent[] = []
     for await (const event of await service.clientOf().stashWithProgress.mutate(pageOf(5))) events.push(event)
     expect(events.map((event) => stashEventSchema.parse(event))).toEqual(events)
-    expect(events[0]).toEqual({ kind: 'progress', files: 5, mirrored: 0, failed: 0 })
+    expect(events[0]).toMatchObject({ kind: 'progress', files: 5, failed: 0 })
     expect(events.at(-2)).toEqual({ kind: 'progress', files: 5, mirrored: 5, failed: 0 })
     expect(events.at(-1)).toMatchObject({ kind: 'link', link: { images: { mirrored: 5, failed: 0 } } })
     const last = events.at(-1)
