@@ -2,7 +2,7 @@ import { createSandboxClient, type SandboxClient } from '../client.ts'
 import { getTokenFrom } from './credentials.ts'
 import { DEFAULT_SANDBOX_URL, type Environment, urlVariable } from './environment.ts'
 import { CommandError, EXIT, type ExitCode, toCommandError } from './exit-codes.ts'
-import type { Output } from './output.ts'
+import { type Output, printable } from './output.ts'
 
 /** What every command gets. */
 export interface CommandContext {
@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly environment: Environment
   readonly output: Output
   readonly json?: boolean | undefined
-  /** `command`: the command looks after signals and its output's end itself. */
+  /** `command`: the command looks after them itself. */
   readonly signals?: 'abort' | 'command'
 }
 
@@ -36,11 +36,6 @@ export async function runCommand(command: Command, options: RunOptions): Promise
   if (signals === 'abort') {
     process.on('SIGINT', onSignal)
     process.on('SIGTERM', onSignal)
-    // Nobody reads on (`| head -1`): nothing is left to say, nor anybody to say it to.
-    process.stdout.on('error', (error) =>
-      process.exit(isBrokenPipe(error) ? EXIT.brokenPipe : EXIT.unexpected),
-    )
-    process.stderr.on('error', () => {})
   }
   try {
     return await command({ environment, output, json, signal: leaving.signal })
@@ -55,10 +50,6 @@ export async function runCommand(command: Command, options: RunOptions): Promise
   }
 }
 
-function isBrokenPipe(error: Error): boolean {
-  return 'code' in error && error.code === 'EPIPE'
-}
-
 /** To standard error as a line, or to standard output as the JSON object that is expected there. */
 export function reportFailure(
   failure: CommandError,
@@ -70,7 +61,9 @@ export function reportFailure(
   } else if (failure.code === 'interrupted') {
     output.note('interrupted')
   } else {
-    output.note(`${output.paintNote(['red', 'bold'], 'error:')} ${failure.message}`)
+    output.note(
+      `${output.paintNote(['red', 'bold'], 'error:')} ${failure.message.split('\n').map(printable).join('\n')}`,
+    )
   }
 }
 

@@ -10,7 +10,7 @@ export type Screen = Pick<WriteStream, 'write' | 'columns' | 'rows' | 'on' | 'of
  */
 export class LiveRegion {
   readonly #screen: Screen
-  #lines: readonly string[] = []
+  #lines: (columns: number) => readonly string[] = () => []
   /** Widths of the lines that are on the screen. */
   #drawn: readonly number[] = []
   readonly #onResize = () => this.render(this.#lines)
@@ -20,10 +20,13 @@ export class LiveRegion {
     screen.on('resize', this.#onResize)
   }
 
-  render(lines: readonly string[]): void {
+  /** @param lines what to draw on so many columns. */
+  render(lines: (columns: number) => readonly string[]): void {
     this.#lines = lines
     const { columns, rows } = this.#size()
-    const fitting = lines.slice(0, Math.max(1, rows - 1)).map((line) => cut(line, columns - 1))
+    const fitting = lines(columns)
+      .slice(0, Math.max(1, rows - 1))
+      .map((line) => cut(line, columns - 1))
     this.#screen.write(this.#erase() + fitting.join('\n'))
     this.#drawn = fitting.map((line) => stripVTControlCharacters(line).length)
   }

@@ -2,11 +2,14 @@
 import { CommanderError } from 'commander'
 import { reportFailure } from './context.ts'
 import { EXIT, toCommandError } from './exit-codes.ts'
-import { createOutput } from './output.ts'
+import { createOutput, endWithReader } from './output.ts'
 import { createProgram } from './program.ts'
 
 const output = createOutput(process.env)
 const json = process.argv.includes('--json')
+
+// Those two have a standard output of their own making.
+if (process.argv[2] !== 'serve' && process.argv[2] !== 'mcp') endWithReader()
 
 const program = createProgram({
   environment: process.env,

@@ -1,5 +1,7 @@
 import type { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
+import { EXIT } from './exit-codes.ts'
+import { hasCode } from './write-file.ts'
 
 export type Style = Parameters<typeof styleText>[0]
 /** Colours a text, or leaves it as it is. */
@@ -41,6 +43,14 @@ export function createOutput(environment: Readonly<Record<string, string | undef
     screen: stdout.isTTY && isSmart ? stdout : undefined,
     noteScreen: stderr.isTTY && isSmart ? stderr : undefined,
   }
+}
+
+/** Ends the process when nobody reads on (`| head -1`): nobody is left to say anything to. */
+export function endWithReader(): void {
+  process.stdout.on('error', (error) => {
+    process.exit(hasCode(error, 'EPIPE') ? EXIT.brokenPipe : EXIT.unexpected)
+  })
+  process.stderr.on('error', () => {})
 }
 
 /** `hasColors` knows NO_COLOR, FORCE_COLOR and TERM; only terminals have it. */

@@ -11,21 +11,29 @@ export interface ProgressBar {
   end(): void
 }
 
-/** A bar on a terminal; without one, nothing at all. */
-export function createProgressBar(
-  screen: Screen | undefined,
-  now: () => number = performance.now.bind(performance),
-): ProgressBar {
+/** A bar on a terminal; without one, nothing at all. The latest update always shows, within 80 ms. */
+export function createProgressBar(screen: Screen | undefined): ProgressBar {
   if (screen === undefined) return { update() {}, end() {} }
   const region = new LiveRegion(screen)
-  let drawnAt = Number.NEGATIVE_INFINITY
+  let latest: readonly [number, number | undefined, string] | undefined
+  let timer: NodeJS.Timeout | undefined
+  const draw = () => {
+    timer = undefined
+    if (latest === undefined) return
+    const [done, total, text] = latest
+    region.render((columns) => [barLine(done, total, text, columns)])
+    latest = undefined
+    timer = setTimeout(draw, INTERVAL_MS)
+  }
   return {
-    update(done, total, text) {
-      if (now() - drawnAt < INTERVAL_MS && done !== total) return
-      drawnAt = now()
-      region.render([barLine(done, total, text, screen.columns || 80)])
+    update(...update) {
+      latest = update
+      if (timer === undefined) draw()
     },
-    end: () => region.end('erase'),
+    end() {
+      clearTimeout(timer)
+      region.end('erase')
+    },
   }
 }
 

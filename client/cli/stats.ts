@@ -36,7 +36,8 @@ async function watch(
         trouble === undefined
           ? `${at}, every ${intervalMs / 1000} s; Ctrl-C ends`
           : output.paint('red', trouble)
-      region.render([...statsTable(latest, output.paint).split('\n'), state])
+      const lines = [...statsTable(latest, output.paint).split('\n'), state]
+      region.render(() => lines)
     } else if (trouble !== undefined) output.note(`${at} ${trouble}`)
     else if (json) output.json(latest)
     else output.line(`${at} ${statsLine(latest)}`)
@@ -104,10 +105,10 @@ export function statsTable(stats: SandboxStats, paint: Paint, now = Date.now()):
     // Colours are ours to decide.
     style: { head: [], border: [] },
   })
-  const group = (title: string) => table.push([{ colSpan: 3, content: paint('bold', title) }])
+  const group = (title: string, more = '') => table.push([paint('bold', title), '', more])
   const row = (term: string, value: string, more = '') => table.push([`  ${term}`, value, more])
 
-  group(`Store, since ${stats.startedAt.toISOString()}`)
+  group('Store', `since ${stats.startedAt.toISOString()}`)
   row('held', formatBytes(store.heldBytes), share(store.heldBytes))
   row('reserved', formatBytes(store.reservedBytes), share(store.reservedBytes))
   row('free', formatBytes(store.freeBytes), share(store.freeBytes))
