@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { defineConfig, type UserConfig } from 'tsdown'
 
-/** Folders of the packages whose code is in the bundles. */
-const bundledPackages = new Set<string>()
+/** Folders of the packages whose code is in the bundles; uPlot is in the page's, which vite makes. */
+const bundledPackages = new Set([fileURLToPath(new URL('node_modules/uplot', import.meta.url))])
 
 /** The licences of most libraries ask for their text in every copy, and a bundle is a copy. */
 const collectBundledPackages = {
