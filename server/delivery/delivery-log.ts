@@ -40,6 +40,7 @@ export function createDeliveryLog(log: Logger): DeliveryLog {
   return {
     write(line) {
       if (!isDelivery(line)) {
+        if (!log.isLevelEnabled('debug')) return
         const { blob, durationMs, ...rest } = line
         log.debug({ ...rest, blob: shortId(blob), durationMs: rounded(durationMs) }, 'answer without a body')
         return
