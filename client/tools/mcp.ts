@@ -44,13 +44,20 @@ export interface RegisterStashPageOptions extends CallToolResultOptions {
 /**
  * Offers the tool `stash_page`. Reports progress to callers that sent a `progressToken`; a cancelled call cancels the
  * stash; errors become results that the model can act on.
+ * @throws {TypeError} without `z`, which plain JavaScript can forget.
  * @param client whose token decides what may be read: one for all calls, or what gives the caller's own.
  */
 export function registerStashPage<Extra extends McpCallExtra = McpCallExtra>(
   server: McpServerLike<Extra>,
   client: SandboxClient | ((extra: Extra) => SandboxClient | Promise<SandboxClient>),
-  { z, resourceLink }: RegisterStashPageOptions,
+  options: RegisterStashPageOptions,
 ): void {
+  const { z, resourceLink } = options ?? {}
+  if (typeof z?.object !== 'function') {
+    throw new TypeError(
+      "registerStashPage needs the server's own zod: registerStashPage(server, client, { z })",
+    )
+  }
   const clientFor = isClient(client) ? () => client : client
   server.registerTool(
     stashPageSpec.mcpName,

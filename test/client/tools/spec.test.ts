@@ -43,6 +43,15 @@ async function listedWith(z: ZodNamespace) {
   return tools[0]
 }
 
+describe('registerStashPage', () => {
+  it('says what is missing when plain JavaScript leaves zod out', () => {
+    const server = new McpServer({ name: 'test', version: '1' })
+    expect(() => Reflect.apply(registerStashPage, undefined, [server, nobody])).toThrow(
+      "registerStashPage needs the server's own zod: registerStashPage(server, client, { z })",
+    )
+  })
+})
+
 describe('the spec', () => {
   it('has the names that the layers use', () => {
     const spec: SharedToolSpec = stashPageSpec
