@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createTurns } from '../../../server/stash/large-documents.ts'
 import { type Deferred, deferred } from '../../fixtures/deferred.ts'
 import { doc, paragraph } from '../../fixtures/documents.ts'
 import { type FaultyWiki, head, startFaultyWiki } from '../../fixtures/faulty-wiki.ts'
@@ -7,58 +6,6 @@ import { failureOf, refusalOf } from '../../fixtures/rpc-failure.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 
 const patient = new AbortController().signal
-
-describe('turns', () => {
-  it('are taken one after the other, in the order of coming', async () => {
-    const turns = createTurns()
-    const order: string[] = []
-    const first = await turns.enter(patient)
-    const second = turns.enter(patient).then((leave) => {
-      order.push('second')
-      leave()
-    })
-    const third = turns.enter(patient).then((leave) => {
-      order.push('third')
-      leave()
-    })
-    order.push('first')
-    first()
-    await Promise.all([second, third])
-    expect(order).toEqual(['first', 'second', 'third'])
-  })
-
-  it('end once, however often that is said', async () => {
-    const turns = createTurns()
-    const first = await turns.enter(patient)
-    const second = turns.enter(patient)
-    let isThird = false
-    const third = turns.enter(patient).then((leave) => {
-      isThird = true
-      return leave
-    })
-    first()
-    first()
-    const leaveSecond = await second
-    expect(isThird).toBe(false)
-    leaveSecond()
-    ;(await third)()
-    ;(await turns.enter(patient))()
-  })
-
-  it('pass over who has left, with their reason', async () => {
-    const turns = createTurns()
-    const first = await turns.enter(patient)
-    const leaving = new AbortController()
-    const left = turns.enter(leaving.signal)
-    const third = turns.enter(patient)
-    const reason = new Error('the caller hung up')
-    leaving.abort(reason)
-    await expect(left).rejects.toBe(reason)
-    await expect(turns.enter(leaving.signal)).rejects.toBe(reason)
-    first()
-    ;(await third)()
-  })
-})
 
 const MIB = 1024 * 1024
 const HELD = 'heldpage00'
