@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { afterEach, expect, test, vi } from 'vitest'
+import { exchange, openSocket, request } from './raw-http.ts'
+import { type RunningListener, START, startListener, TTL_MS } from './running-listener.ts'
+
+const MIB = 2 ** 20
+const SLOW_READERS = 500
+const IDLE = 200
+
+let listener: RunningListener
+const sockets = new Set<Socket>()
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const socket of sockets) socket.destroy()
+  sockets.clear()
+  await listener.close()
+})
+
+async function connection(): Promise<Socket> {
+  const socket = await openSocket(listener.port)
+  // Cut in the end.
+  socket.on('error', () => {})
+  sockets.add(socket)
+  return socket
+}
+
+/** Asks for a blob so often that the kernel cannot take it all, and reads no more than the first bytes. */
+async function slowReader(path: string, times: number): Promise<Socket> {
+  const socket = await connection()
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(times))
+  await once(socket, 'data')
+  socket.pause()
+  return socket
+}
+
+test('500 slow readers and 200 idle connections keep nobody from a blob, and are all cut at last', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  listener = await startListener()
+  const large = await listener.put(Buffer.alloc(20 * MIB, 'x'))
+  const small = await listener.put(Buffer.from('small'))
+  const open = (count: number, work: () => Promise<Socket>) =>
+    Promise.all(Array.from({ length: count }, work))
+  await open(IDLE, connection)
+  await open(SLOW_READERS, () => slowReader(`/api/sb/${large.id}`, 1))
+  expect((await listener.store.stats()).openResponses).toBe(SLOW_READERS)
+
+  for (let at = 0; at < 20; at++) {
+    const { status, body } = await exchange(listener.port, request('GET', `/api/sb/${small.id}`))
+    expect([status, body.toString()]).toEqual([200, 'small'])
+  }
+  expect((await listener.store.stats()).openResponses).toBe(SLOW_READERS)
+
+  // A first look at their progress, then 30 s without any.
+  for (let second = 0; second <= 30; second++) {
+    vi.advanceTimersByTime(1_000)
+    await eventLoopTurn()
+  }
+  expect((await listener.store.stats()).openResponses).toBe(0)
+  expect(listener.counters).toMatchObject({ aborted: SLOW_READERS, completed: 20 })
+})
+
+test('a reader is cut a minute after the expiry, and its bytes are free only then', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  listener = await startListener()
+  const large = await listener.put(Buffer.alloc(20 * MIB, 'x'))
+  await slowReader(`/api/sb/${large.id}`, 1)
+  listener.clock.now = START + TTL_MS + 59_999
+  vi.advanceTimersByTime(1_000)
+  expect(await listener.store.stats()).toMatchObject({ stashes: 0, heldBytes: 20 * MIB, openResponses: 1 })
+  listener.clock.now += 1
+  vi.advanceTimersByTime(1_000)
+  expect(await listener.store.stats()).toMatchObject({ stashes: 0, heldBytes: 0, openResponses: 0 })
+})
+
+test('100 requests at once on one connection are answered in order, without a warning', async () => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => warnings.push(warning)
+  process.on('warning', onWarning)
+  listener = await startListener()
+  const blob = await listener.put(Buffer.alloc(200_000, 'x'))
+  const socket = await connection()
+  const one = `GET /api/sb/${blob.id} HTTP/1.1\r\nHost: a\r\n`
+  socket.write(`${one}\r\n`.repeat(99) + `${one}Connection: close\r\n\r\n`)
+  let length = 0
+  for await (const chunk of socket) length += chunk.length
+  expect(length).toBeGreaterThan(100 * 200_000)
+  expect(listener.counters).toMatchObject({ completed: 100, aborted: 0 })
+  await eventLoopTurn()
+  process.off('warning', onWarning)
+  expect(warnings).toEqual([])
+})
