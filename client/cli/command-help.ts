@@ -9,7 +9,14 @@ import {
   statsJsonSchema,
 } from './json-schemas.ts'
 
-const EVERYWHERE = [EXIT.ok, EXIT.unexpected, EXIT.usage, EXIT.interrupted, EXIT.brokenPipe] as const
+const EVERYWHERE = [
+  EXIT.ok,
+  EXIT.unexpected,
+  EXIT.usage,
+  EXIT.interrupted,
+  EXIT.brokenPipe,
+  EXIT.terminated,
+] as const
 
 /** What `server/config.ts` reads; a test compares them. */
 export const SERVICE_VARIABLES: Readonly<Record<string, string>> = {

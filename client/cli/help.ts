@@ -52,7 +52,7 @@ export function describeCommand(help: CommandHelp): Command {
 
 /** Commander takes the style out again where the output is no terminal. */
 export function bold(text: string): string {
-  return styleText('bold', text)
+  return styleText('bold', text, { validateStream: false })
 }
 
 function section(title: string, rows: readonly (readonly [string, string])[]): string[] {

@@ -56,7 +56,8 @@ export function endWithReader(): void {
 /** `hasColors` knows NO_COLOR, FORCE_COLOR and TERM; only terminals have it. */
 function paintFor(stream: WriteStream): Paint {
   if (!stream.isTTY || !stream.hasColors()) return (_style, text) => text
-  return (style, text) => styleText(style, text)
+  // By itself it would look at standard output, whatever the stream.
+  return (style, text) => styleText(style, text, { validateStream: false })
 }
 
 /**

@@ -46,6 +46,8 @@ export function pull(link: string, folderArgument: string, options: PullOptions)
     try {
       const uri = await linkFrom(link, signal)
       const stash = await fetchStash(uri, fetchOptions(options, context))
+      // An older one would say that everything is there while its files are being replaced.
+      await rm(join(folder, DOCUMENT), { force: true })
       const text = new TextDecoder().decode(stash.blob.bytes)
       // `fetchStash` has refused a link without a base.
       const base = sandboxBase(uri) ?? ''
@@ -100,8 +102,6 @@ async function claimFolder(folder: string, force: boolean): Promise<boolean> {
       'The folder is not empty: name a new one, or give --force to replace what has the same names.',
     )
   }
-  // It would say that everything is there.
-  await rm(join(folder, DOCUMENT), { force: true })
   return false
 }
 

@@ -42,6 +42,8 @@ export interface Cli {
   shell(line: string, options?: CliOptions): RunningCli
   /** On a terminal of 80 columns and 24 rows, which shows standard output and standard error alike. */
   terminal(args: readonly string[], options?: CliOptions): RunningTerminal
+  /** Such a line on such a terminal. */
+  terminalShell(line: string, options?: CliOptions): RunningCli
   remove(): Promise<void>
 }
 
@@ -117,20 +119,22 @@ export async function buildCli(): Promise<Cli> {
     launch(process.execPath, [main, ...args], options)
   const quoted = (args: readonly string[]) =>
     [process.execPath, main, ...args].map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ')
+  const withFunction = (line: string) =>
+    `blob_sandbox() { ${quoted([])} "$@"; }; ${line.replaceAll('blob-sandbox', 'blob_sandbox')}`
+  const onTerminal = (line: string, options: CliOptions) => {
+    // util-linux's `script` gives it a terminal; `tty` tells its name, to resize it by.
+    const env = { TERM: 'xterm-256color', ...options.env }
+    const args = ['-qec', `stty cols 80 rows 24; tty; ${line}`, '/dev/null']
+    return launch('script', args, { ...options, env }, true)
+  }
 
   return {
     folder: () => mkdtemp(join(root, 'folder-')),
     start,
     run: (args, options) => start(args, options).ended,
-    shell: (line, options = {}) => {
-      const body = `blob_sandbox() { ${quoted([])} "$@"; }; ${line.replaceAll('blob-sandbox', 'blob_sandbox')}`
-      return launch('bash', ['-c', body], options)
-    },
+    shell: (line, options = {}) => launch('bash', ['-c', withFunction(line)], options),
     terminal: (args, options = {}) => {
-      // util-linux's `script` gives it a terminal; `tty` tells its name, to resize it by.
-      const line = `stty cols 80 rows 24; tty; exec ${quoted(args)}`
-      const env = { TERM: 'xterm-256color', ...options.env }
-      const running = launch('script', ['-qec', line, '/dev/null'], { ...options, env }, true)
+      const running = onTerminal(`exec ${quoted(args)}`, options)
       return {
         ...running,
         type: (text) => void running.child.stdin?.write(text),
@@ -141,6 +145,7 @@ export async function buildCli(): Promise<Cli> {
         },
       }
     },
+    terminalShell: (line, options = {}) => onTerminal(withFunction(line), options),
     remove: async () => {
       for (const child of children) child.kill('SIGKILL')
       await rm(root, { recursive: true, force: true })

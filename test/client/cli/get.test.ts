@@ -91,6 +91,8 @@ describe('blob-sandbox get', () => {
       })
     }
     expect(await readFile(join(cwd, 'map.png'), 'utf8')).toBe('mine')
+    // Where the name was given, nothing was downloaded in vain.
+    expect(servers[0]?.requests).toHaveLength(1)
     expect(await cli.run(['get', link, '--force'], { cwd })).toMatchObject({ code: 0 })
     expect(await readFile(join(cwd, 'map.png'), 'utf8')).toBe(BODY)
     expect(await readdir(cwd)).toEqual(['map.png'])

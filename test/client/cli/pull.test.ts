@@ -129,8 +129,18 @@ describe('blob-sandbox pull', () => {
     expect(await readdir(parent)).toEqual([])
   })
 
-  it('leaves nothing behind on Ctrl-C in the middle', async () => {
+  it('keeps what is there while there is nothing to replace it by', async () => {
+    const folder = await cli.folder()
+    await writeFile(join(folder, 'page.json'), 'older')
+    const link = `${world.sandbox.publicUrl}/api/sb/1b4e28ba-2fa1-41d2-883f-0016d3cca427`
+    expect(await cli.run(['pull', link, folder, '--force'])).toMatchObject({ code: 5 })
+    expect(await readFile(join(folder, 'page.json'), 'utf8')).toBe('older')
+  })
+
+  it('leaves no half of a page behind on Ctrl-C in the middle, nor an older one that looks whole', async () => {
     const parent = await cli.folder()
+    await mkdir(join(parent, 'page'))
+    await writeFile(join(parent, 'page', 'page.json'), 'older')
     // A page whose second file never comes.
     const ids = ['1b4e28ba-2fa1-41d2-883f-0016d3cca427', '2b4e28ba-2fa1-41d2-883f-0016d3cca427']
     const hanging = await startBlobServer((response, request) => {
@@ -147,11 +157,12 @@ describe('blob-sandbox pull', () => {
       'pull',
       `${hanging.origin}/api/sb/3b4e28ba-2fa1-41d2-883f-0016d3cca427`,
       join(parent, 'page'),
+      '--force',
     ])
     await expect.poll(() => readdir(join(parent, 'page', 'files')).catch(() => [])).toEqual(['blob.png'])
     running.child.kill('SIGINT')
     expect(await running.ended).toMatchObject({ code: 130, text: '' })
-    expect(await readdir(parent)).toEqual([])
+    expect(await readdir(join(parent, 'page'))).toEqual([])
     await hanging.close()
   })
 })

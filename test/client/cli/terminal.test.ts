@@ -68,6 +68,20 @@ describe('on a terminal', () => {
     for (const style of ['1m', '32m', '39m']) expect(text).not.toContain(`\x1b[${style}`)
   })
 
+  it('colours errors on the terminal when standard output goes elsewhere, and help only on the terminal', async () => {
+    const { ended } = cli.terminalShell(
+      'blob-sandbox stash 0123456789 > out; blob-sandbox stash --help > help; cat help',
+      {
+        env: environment({ DOCMOST_TOKEN: 'expired' }),
+      },
+    )
+    const { text } = await ended
+    expect(text).toContain('\x1b[31m\x1b[1merror:\x1b[22m\x1b[39m The wiki does not know this access token')
+    expect(text).toContain('\nExamples:\r\n')
+    const help = await cli.terminal(['stash', '--help']).ended
+    expect(help.text).toContain('\x1b[1mExamples:\x1b[22m')
+  })
+
   it('cancels on the Ctrl-C that is typed', async () => {
     const { release, running } = stashHeld()
     await running.shows(/0 of 1 file/)
