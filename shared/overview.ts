@@ -1,5 +1,9 @@
 import { z } from 'zod'
+import { HISTORY_POINTS, MAX_LISTED_STASHES } from './overview-limits.ts'
 import { type SandboxStats, statsSchema } from './stats.ts'
+
+// Apart, so that the operator's page need not hold zod, whose probe for `eval` its CSP would block.
+export { HISTORY_POINTS, HISTORY_STEP_MS, MAX_LISTED_STASHES } from './overview-limits.ts'
 
 const count = z.number().int().nonnegative()
 
@@ -33,9 +37,6 @@ export const heldStashSchema = z.object({
   delivered: z.enum(['no', 'document', 'whole']),
 }) satisfies z.ZodType<HeldStash>
 
-/** At most this many stashes are listed, the newest; `stats.store.stashes` counts them all. */
-export const MAX_LISTED_STASHES = 200
-
 /** What came in and went out in the `HISTORY_STEP_MS` before `at`. */
 export type HistoryPoint = {
   /** Milliseconds since the epoch. */
@@ -59,10 +60,6 @@ export const historyPointSchema = z.object({
   notModified: count,
   misses: count,
 }) satisfies z.ZodType<HistoryPoint>
-
-export const HISTORY_STEP_MS = 5_000
-/** 15 minutes. */
-export const HISTORY_POINTS = 180
 
 /** How long the wiki took to answer lately. Milliseconds. */
 export type WikiTimes = {

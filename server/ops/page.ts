@@ -54,9 +54,6 @@ interface PageFile {
   readonly coded: ReadonlyMap<string, Variant>
 }
 
-/** Where `npm run build` puts the page, seen from the bundle in `dist/server` and from the sources. */
-const FOLDERS = [new URL('../page/', import.meta.url), new URL('../../dist/page/', import.meta.url)]
-
 /**
  * Serves the operator's page at `/` and its files at `/assets/`, from memory, compressed when it was built. Without a
  * build it says how to make one.
@@ -81,8 +78,11 @@ export function registerPage(app: FastifyInstance, folder = builtPage()): void {
   }
 }
 
+/** `npm run build` puts the page into `dist/page`: beside the bundle's folder, and as seen from the sources. */
 function builtPage(): string | undefined {
-  return FOLDERS.map((url) => fileURLToPath(url)).find((folder) => existsSync(join(folder, 'index.html')))
+  return ['../page/', '../../dist/page/']
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((folder) => existsSync(join(folder, 'index.html')))
 }
 
 /** `undefined` for files that are no part of the page themselves, such as the compressed ones. */

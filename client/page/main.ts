@@ -1,0 +1,118 @@
+import type { Overview } from '../../shared/overview.ts'
+import { createActivityView } from './activity-view.ts'
+import { byId, setText } from './dom.ts'
+import { createDropDialog } from './drop-dialog.ts'
+import { createFailuresView } from './failures-view.ts'
+import { formatTime } from './format.ts'
+import { PageHistory } from './history.ts'
+import { type Poll, startPolling } from './polling.ts'
+import { Session, type SessionError } from './session.ts'
+import { createSignIn } from './sign-in.ts'
+import { createStashesView } from './stashes-view.ts'
+import { createStoreView } from './store-view.ts'
+import { createWikiView } from './wiki-view.ts'
+
+const dashboard = byId('dashboard', HTMLElement)
+const signOutButton = byId('sign-out', HTMLButtonElement)
+const connection = byId('connection', HTMLElement)
+const banner = byId('banner', HTMLElement)
+const announcements = byId('announcements', HTMLElement)
+const footer = byId('footer', HTMLElement)
+
+/** What exists while somebody is signed in. */
+interface SignedIn {
+  readonly session: Session
+  readonly poll: Poll
+}
+let signedIn: SignedIn | undefined
+let history = new PageHistory()
+/** When the figures shown were told, by this computer's clock. */
+let shownAt = 0
+let isLost = false
+
+const signIn = createSignIn(async (token) => {
+  const session = new Session(token)
+  const overview = await session.overview(undefined)
+  history = new PageHistory()
+  signedIn = {
+    session,
+    poll: startPolling({ ask: () => session.overview(history.since), onAnswer, onFailure }),
+  }
+  signIn.hide()
+  dashboard.hidden = false
+  signOutButton.hidden = false
+  connection.hidden = false
+  onAnswer(overview)
+  byId('dashboard-title', HTMLElement).focus()
+})
+const stashes = createStashesView((stash) => dropDialog.open(stash))
+const dropDialog = createDropDialog(async (stash) => {
+  if (signedIn === undefined) return
+  await signedIn.session.dropStash(stash.handle)
+  const position = stashes.positionOf(stash.handle)
+  dropDialog.close()
+  onAnswer(await signedIn.session.overview(history.since))
+  stashes.focusRow(position)
+  setText(announcements, `Stash ${stash.shortId} is dropped.`)
+})
+const views = [
+  createStoreView(),
+  createActivityView(() => history),
+  createFailuresView(),
+  createWikiView(),
+  (overview: Overview) => stashes.update(overview),
+]
+
+function onAnswer(overview: Overview): void {
+  if (isLost) setText(announcements, 'Connected again.')
+  isLost = false
+  shownAt = Date.now()
+  setConnection('live', 'Live')
+  setText(banner, '')
+  dashboard.classList.remove('stale')
+  const isWhole = history.add(overview.stats.startedAt.getTime(), overview.history)
+  if (!isWhole) signedIn?.poll.now()
+  for (const show of views) show(overview)
+  setText(
+    footer,
+    `Running since ${overview.stats.startedAt.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}. Figures of every other second.`,
+  )
+}
+
+function onFailure(error: SessionError): void {
+  if (error.code === 'signed-out' || error.code === 'refused') {
+    signOut(error.message)
+    return
+  }
+  isLost = true
+  setConnection('lost', error.code === 'lost' ? 'Offline' : 'Stalled')
+  dashboard.classList.add('stale')
+  // The same text at every attempt: it is spoken once.
+  setText(banner, `${error.message} What you see is of ${formatTime(shownAt)}; this page keeps trying.`)
+}
+
+function setConnection(state: 'live' | 'lost', text: string): void {
+  connection.dataset.state = state
+  setText(connection, text)
+}
+
+/** Forgets the token and everything that it gave. */
+function signOut(message: string): void {
+  signedIn?.poll.stop()
+  signedIn?.session.end()
+  signedIn = undefined
+  isLost = false
+  history = new PageHistory()
+  stashes.clear()
+  dropDialog.close()
+  dashboard.hidden = true
+  signOutButton.hidden = true
+  connection.hidden = true
+  setText(banner, '')
+  setText(announcements, '')
+  setText(footer, '')
+  signIn.show(message)
+}
+
+signOutButton.addEventListener('click', () => signOut('You are signed out.'))
+signIn.show()
