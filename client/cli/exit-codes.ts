@@ -24,7 +24,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   0: 'done',
-  1: 'something unexpected',
+  1: 'something unexpected, or serve could not start',
   2: 'the command line is wrong, or a file is in the way',
   3: 'the configuration is wrong, or credentials are missing',
   4: 'not signed in, or not allowed',

@@ -16,7 +16,8 @@ export async function serve({ environment }: Pick<CommandContext, 'environment'>
     if (error instanceof ConfigError) {
       const problems = error.problems.map(({ variable, message }) => `  ${variable}: ${message}`)
       throw new CommandError(
-        EXIT.configuration,
+        // As `npm start` does, and as any start that fails.
+        EXIT.unexpected,
         'bad-configuration',
         `the configuration will not do:\n${problems.join('\n')}`,
         error,

