@@ -30,7 +30,7 @@ describe('blob-sandbox serve', () => {
     expect(text).toContain('"msg":"stopped"')
   })
 
-  it('ends with 3 and names every variable that will not do', async () => {
+  it('ends with 1 and names every variable that will not do', async () => {
     const env = { SANDBOX_PORT: 'x' }
     const { code, text, stderr } = await cli.run(['serve'], { env })
     expect({ code, text }).toEqual({ code: 1, text: '' })
