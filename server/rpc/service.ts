@@ -73,7 +73,7 @@ export function createService(options: ServiceOptions): SandboxService {
     for (const stash of underWay) stash.abort(stopping.reason)
   })
 
-  const stashes = async () => (await store.list()).slice(-MAX_LISTED_STASHES).reverse().map(heldStash)
+  const stashes = async () => (await store.list(MAX_LISTED_STASHES)).map(heldStash).reverse()
 
   return {
     async identify(token, { signal }) {

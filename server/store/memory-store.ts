@@ -80,9 +80,10 @@ class MemoryStore implements Store, DraftStore, StashContext {
     return true
   }
 
-  async list(): Promise<readonly StashSummary[]> {
+  async list(newest = Number.POSITIVE_INFINITY): Promise<readonly StashSummary[]> {
     this.#sweep()
-    return Array.from(this.#stashes, summary)
+    const stashes = Array.from(this.#stashes)
+    return stashes.slice(Math.max(0, stashes.length - newest)).map(summary)
   }
 
   /** Gauges tell what lies in memory: a stash that has expired counts until the next sweep or call that meets it. */

@@ -138,8 +138,8 @@ export interface Store {
   read(id: string): Promise<BlobLease | undefined>
   /** Takes a stash away by the id of its document or of any of its files; `false` when there is none. */
   drop(id: string): Promise<boolean>
-  /** The stashes held, oldest first. */
-  list(): Promise<readonly StashSummary[]>
+  /** The stashes held, oldest first; of these only the `newest` ones, if so many are enough. */
+  list(newest?: number): Promise<readonly StashSummary[]>
   stats(): Promise<StoreStats>
   /** Stops the background sweep and forgets everything. Drafts opened before fail from now on. */
   close(): Promise<void>

@@ -226,6 +226,17 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         expect((await store.stats()).openResponses).toBe(0)
       })
 
+      test('is left out of a list of fewer, which are the newest', async () => {
+        const store = await open()
+        const ids = []
+        for (const byte of [1, 2, 3]) ids.push((await putStash(store, alice, bytesOf(10, byte))).document.id)
+        const listed = async (newest?: number) => (await store.list(newest)).map(({ id }) => id)
+        expect(await listed()).toEqual(ids)
+        expect(await listed(2)).toEqual(ids.slice(1))
+        expect(await listed(0)).toEqual([])
+        expect(await listed(4)).toEqual(ids)
+      })
+
       test('has a handle of its own that says nothing of its ids', async () => {
         const store = await open()
         const { document } = await putStash(store, alice, bytesOf(10, 1))
