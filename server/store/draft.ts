@@ -11,6 +11,11 @@ import { MemoryWriter, type WriterStore } from './writer.ts'
 
 /** What a draft needs of its store. */
 export interface DraftStore extends WriterStore {
+  /**
+   * Begins a blob, its first bytes reserved.
+   * @throws {StoreFullError}
+   */
+  startBlob(user: UserId, bytes: number): void
   /** Makes a stash of sealed blobs, the document first; gives their infos in the same order. */
   store(user: UserId, title: string, blobs: readonly SealedBlob[]): readonly BlobInfo[]
   /** The draft has ended. */
@@ -98,7 +103,7 @@ export class MemoryDraft implements StashDraft {
 
   #start(bytes: number, maxBytes: number): MemoryWriter {
     if (this.#ended) throw new DraftEndedError()
-    this.#store.reserve(this.user, bytes)
+    this.#store.startBlob(this.user, bytes)
     const writer = new MemoryWriter(this.#store, this, bytes, maxBytes)
     this.#writers.add(writer)
     return writer

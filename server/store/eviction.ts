@@ -21,6 +21,15 @@ export function evictable(oldestFirst: Iterable<Stash>, now: number): Stash[] {
   return [...whole, ...document]
 }
 
+/** What a claim lacks under each cap; nothing where it is not positive. */
+export interface Missing {
+  /** Bytes. */
+  readonly total: number
+  readonly user: number
+  readonly blobs: number
+  readonly userBlobs: number
+}
+
 /**
  * Which stashes make the missing room when they go, or the cap that would be most in the way even if all of them went. Bytes
  * that other blobs show too are not freed, and only the user's own stashes free the user's share. None is chosen whose
@@ -30,9 +39,9 @@ export function chooseEvictions(
   candidates: readonly Stash[],
   ledger: Ledger,
   user: UserId,
-  missing: { readonly total: number; readonly user: number },
-): readonly Stash[] | 'total' | 'user' {
-  const freed = { total: 0, user: 0 }
+  missing: Missing,
+): readonly Stash[] | keyof Missing {
+  const freed = { total: 0, user: 0, blobs: 0, userBlobs: 0 }
   const gone = { total: new Map<Body, number>(), user: new Map<Body, number>() }
   /** Counts blobs of a body as gone (1) or as back (-1); gives by how much that changes the bytes freed. */
   const change = (counts: Map<Body, number>, body: Body, by: 1 | -1, blobs: number) => {
@@ -41,21 +50,29 @@ export function chooseEvictions(
     return Math.max(before, before + by) === blobs ? by * body.size : 0
   }
   const count = (stash: Stash, by: 1 | -1) => {
+    freed.blobs += by * stash.blobs.length
+    if (stash.user === user) freed.userBlobs += by * stash.blobs.length
     for (const { body } of stash.blobs) {
       freed.total += change(gone.total, body, by, body.blobs)
       if (stash.user === user) freed.user += change(gone.user, body, by, ledger.userBlobs(user, body))
     }
   }
-  const isEnough = () => freed.total >= missing.total && freed.user >= missing.user
+  const isEnoughForAll = () => freed.total >= missing.total && freed.blobs >= missing.blobs
+  const isEnough = () =>
+    isEnoughForAll() && freed.user >= missing.user && freed.userBlobs >= missing.userBlobs
 
   const chosen: Stash[] = []
   for (const stash of candidates) {
     if (isEnough()) break
-    if (stash.user !== user && freed.total >= missing.total) continue
+    if (stash.user !== user && isEnoughForAll()) continue
     count(stash, 1)
     chosen.push(stash)
   }
-  if (!isEnough()) return missing.user - freed.user > missing.total - freed.total ? 'user' : 'total'
+  const lacking = (cap: keyof Missing) => missing[cap] - freed[cap]
+  if (lacking('total') > 0 || lacking('user') > 0)
+    return lacking('user') > lacking('total') ? 'user' : 'total'
+  if (lacking('blobs') > 0) return 'blobs'
+  if (lacking('userBlobs') > 0) return 'userBlobs'
   return chosen.toReversed().filter((stash) => {
     count(stash, -1)
     if (isEnough()) return false

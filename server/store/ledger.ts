@@ -17,6 +17,8 @@ interface Share {
   bytes: number
   /** How many of a body's blobs are the user's. */
   readonly blobs: Map<Body, number>
+  /** All of the user's blobs, unfinished ones included. */
+  started: number
 }
 
 /**
@@ -29,6 +31,8 @@ export class Ledger {
   readonly #shares = new Map<UserId, Share>()
   heldBytes = 0
   reservedBytes = 0
+  /** Blobs that were started and are not gone. */
+  blobs = 0
 
   constructor(slabs: Slabs) {
     this.#slabs = slabs
@@ -38,9 +42,26 @@ export class Ledger {
     return this.#shares.get(user)?.bytes ?? 0
   }
 
+  /** How many blobs are the user's. */
+  userStarted(user: UserId): number {
+    return this.#shares.get(user)?.started ?? 0
+  }
+
   /** How many blobs of the body are the user's. */
   userBlobs(user: UserId, body: Body): number {
     return this.#shares.get(user)?.blobs.get(body) ?? 0
+  }
+
+  /** A blob begins. It ends by `abandon` or, once sealed, by `release`. */
+  start(user: UserId): void {
+    this.blobs += 1
+    this.#share(user).started += 1
+  }
+
+  /** A blob that was not sealed is gone, and with it what it had reserved. */
+  abandon(user: UserId, reserved: number): void {
+    this.#end(user)
+    this.unreserve(user, reserved)
   }
 
   reserve(user: UserId, bytes: number): void {
@@ -84,6 +105,7 @@ export class Ledger {
 
   /** A blob of the body is gone for good: a draft's, or (`stored`) one that was in a stash. */
   release(user: UserId, body: Body, stored: boolean): void {
+    this.#end(user)
     body.blobs -= 1
     if (stored) {
       body.stored -= 1
@@ -108,10 +130,15 @@ export class Ledger {
     this.#settle(user)
   }
 
+  #end(user: UserId): void {
+    this.blobs -= 1
+    this.#share(user).started -= 1
+  }
+
   #share(user: UserId): Share {
     let share = this.#shares.get(user)
     if (share === undefined) {
-      share = { bytes: 0, blobs: new Map() }
+      share = { bytes: 0, blobs: new Map(), started: 0 }
       this.#shares.set(user, share)
     }
     return share
@@ -120,6 +147,6 @@ export class Ledger {
   /** Forgets a user who has nothing here. */
   #settle(user: UserId): void {
     const share = this.#shares.get(user)
-    if (share?.bytes === 0 && share.blobs.size === 0) this.#shares.delete(user)
+    if (share?.bytes === 0 && share.blobs.size === 0 && share.started === 0) this.#shares.delete(user)
   }
 }

@@ -1,7 +1,7 @@
 import { type DraftStore, MemoryDraft, type SealedBlob } from './draft.ts'
-import { chooseEvictions, evictable } from './eviction.ts'
+import { chooseEvictions, evictable, type Missing } from './eviction.ts'
 import { Ledger } from './ledger.ts'
-import { Slabs } from './slabs.ts'
+import { Slabs, UNIT_BYTES } from './slabs.ts'
 import { Stash, type StashContext, type StoredBlob } from './stash.ts'
 import {
   type BlobInfo,
@@ -21,6 +21,12 @@ export interface MemoryStoreOptions {
   readonly maxTotalBytes: number
   /** Cap on what one user holds and reserves. Bytes that several of the user's blobs show count once. */
   readonly maxUserBytes: number
+  /**
+   * Cap on blobs, unfinished ones included: beside its bytes each takes about 0.8 KiB, and its bytes a whole KiB at
+   * least. A user may have the same part of them as of the bytes. Default: one for each KiB of `maxTotalBytes`, and no
+   * fewer than a thousand.
+   */
+  readonly maxBlobs?: number
   /** Milliseconds since the epoch. */
   readonly now?: () => number
   /** How often expired stashes are looked for, milliseconds. Costs nothing when there are none. */
@@ -32,6 +38,9 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   return new MemoryStore(options)
 }
 
+/** However small the store. */
+const LEAST_BLOBS = 1_000
+
 class MemoryStore implements Store, DraftStore, StashContext {
   readonly now: () => number
   readonly slabs: Slabs
@@ -40,6 +49,8 @@ class MemoryStore implements Store, DraftStore, StashContext {
   readonly #ttlMs: number
   readonly #maxBytes: number
   readonly #maxUserBytes: number
+  readonly #maxBlobs: number
+  readonly #maxUserBlobs: number
   readonly #timer: NodeJS.Timeout
   readonly #drafts = new Set<MemoryDraft>()
   /** In the order of their coming and so, their lives being equal, of their expiry. */
@@ -48,11 +59,15 @@ class MemoryStore implements Store, DraftStore, StashContext {
   readonly #counters = { stashesStored: 0, stashesExpired: 0, stashesEvicted: 0, stashesDropped: 0 }
   #closed = false
 
-  constructor({ ttlMs, maxTotalBytes, maxUserBytes, now = Date.now, sweepMs = 1000 }: MemoryStoreOptions) {
+  constructor(options: MemoryStoreOptions) {
+    const { ttlMs, maxTotalBytes, maxUserBytes, now = Date.now, sweepMs = 1000 } = options
+    const { maxBlobs = Math.max(LEAST_BLOBS, Math.floor(maxTotalBytes / UNIT_BYTES)) } = options
     this.now = now
     this.#ttlMs = ttlMs
     this.#maxBytes = maxTotalBytes
     this.#maxUserBytes = maxUserBytes
+    this.#maxBlobs = maxBlobs
+    this.#maxUserBlobs = Math.ceil(maxBlobs * Math.min(1, maxUserBytes / maxTotalBytes))
     this.slabs = new Slabs(maxTotalBytes)
     this.ledger = new Ledger(this.slabs)
     this.#timer = setInterval(() => {
@@ -118,9 +133,13 @@ class MemoryStore implements Store, DraftStore, StashContext {
   }
 
   reserve(user: UserId, bytes: number): void {
-    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new RangeError('not a number of bytes')
-    this.#sweep()
-    if (bytes > this.freeBytes(user)) this.#makeRoom(user, bytes)
+    this.#makeRoom(user, bytes, 0)
+    this.ledger.reserve(user, bytes)
+  }
+
+  startBlob(user: UserId, bytes: number): void {
+    this.#makeRoom(user, bytes, 1)
+    this.ledger.start(user)
     this.ledger.reserve(user, bytes)
   }
 
@@ -172,18 +191,31 @@ class MemoryStore implements Store, DraftStore, StashContext {
     }
   }
 
-  /** Evicts what rule 4 lets go, if that makes room for so many bytes; else nothing. */
-  #makeRoom(user: UserId, bytes: number): void {
+  /** Evicts what rule 4 lets go where that is needed for so many bytes and blobs, and helps; else nothing. */
+  #makeRoom(user: UserId, bytes: number, blobs: number): void {
+    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new RangeError('not a number of bytes')
+    this.#sweep()
     const free = this.#free(user)
-    const missing = { total: bytes - free.total, user: bytes - free.user }
-    const evictions = chooseEvictions(evictable(this.#stashes, this.now()), this.ledger, user, missing)
-    if (typeof evictions === 'string') {
-      throw new StoreFullError(evictions, bytes, free[evictions], this.#nextExpiry())
+    const missing = {
+      total: bytes - free.total,
+      user: bytes - free.user,
+      blobs: blobs - (this.#maxBlobs - this.ledger.blobs),
+      userBlobs: blobs - (this.#maxUserBlobs - this.ledger.userStarted(user)),
     }
+    if (Object.values(missing).every((lack) => lack <= 0)) return
+    const evictions = chooseEvictions(evictable(this.#stashes, this.now()), this.ledger, user, missing)
+    if (typeof evictions === 'string') throw this.#full(evictions, bytes, free)
     for (const stash of evictions) {
       this.#remove(stash)
       this.#counters.stashesEvicted += 1
     }
+  }
+
+  /** Where no further blob may be held, no byte is free, whatever the bytes say. */
+  #full(cap: keyof Missing, bytes: number, free: { total: number; user: number }): StoreFullError {
+    const scope = cap === 'user' || cap === 'userBlobs' ? 'user' : 'total'
+    const freeBytes = cap === scope ? free[scope] : 0
+    return new StoreFullError(scope, bytes, freeBytes, this.#nextExpiry())
   }
 
   #nextExpiry(): number | undefined {

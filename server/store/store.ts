@@ -153,7 +153,7 @@ export class StoreFullError extends Error {
   readonly scope: 'total' | 'user'
   /** Bytes asked for. */
   readonly neededBytes: number
-  /** Bytes that were free under that cap. */
+  /** Bytes that were free under that cap; 0 when no further blob may be held. */
   readonly freeBytes: number
   /** Milliseconds since the epoch when the next stash expires; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined

@@ -77,7 +77,7 @@ export class MemoryWriter implements BlobWriter {
     if (this.#sealed !== undefined) {
       ledger.release(this.#draft.user, this.#sealed.body, false)
     } else {
-      ledger.unreserve(this.#draft.user, this.#reserved)
+      ledger.abandon(this.#draft.user, this.#reserved)
       slabs.free(this.#views)
     }
     this.#sealed = undefined
