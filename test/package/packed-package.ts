@@ -49,6 +49,16 @@ export interface PackedPackage {
 /** Builds from the sources and packs as `npm pack` does, without touching the checkout's `dist`. */
 export async function packPackage(): Promise<PackedPackage> {
   const scratch = await mkdtemp(join(tmpdir(), 'blob-sandbox-package-'))
+  const remove = () => rm(scratch, { recursive: true })
+  try {
+    return { ...(await packInto(scratch)), remove }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+async function packInto(scratch: string): Promise<Omit<PackedPackage, 'remove'>> {
   const folder = join(scratch, 'package')
   const dist = join(folder, 'dist')
   await succeed(
@@ -71,7 +81,6 @@ export async function packPackage(): Promise<PackedPackage> {
       await succeed(run('npm', ['install', ...options, tarball], { cwd: project }))
       return project
     },
-    remove: () => rm(scratch, { recursive: true }),
   }
 }
 
