@@ -58,11 +58,12 @@ export async function mirrorFiles(files: readonly PageFile[], options: MirrorOpt
   const failed = new Map<string, FailureReason>()
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
+  const ending = AbortSignal.any([signal, options.deadline])
   const queue = files.values()
   const worker = async () => {
     for (const file of queue) {
       signal.throwIfAborted()
-      const result = await mirrorFile(file, options, signal)
+      const result = await mirrorFile(file, options, signal, ending)
       if ('id' in result) mirrored.set(file.attachmentId, result.id)
       else failed.set(file.attachmentId, result.reason)
       options.onFile?.('id' in result)
@@ -84,15 +85,20 @@ async function mirrorFile(
   file: PageFile,
   options: MirrorOptions,
   signal: AbortSignal,
+  /** `signal` or the deadline. */
+  ending: AbortSignal,
 ): Promise<{ id: BlobId } | { reason: FailureReason }> {
   if (options.deadline.aborted) return { reason: 'timeout' }
   // Ends the download whichever way this function is left.
   const end = new AbortController()
+  // Not `AbortSignal.any`: `ending` would remember every file's signal, and a page can have very many.
+  const onEnding = () => end.abort(ending.reason)
+  ending.addEventListener('abort', onEnding, { once: true })
   let writer: BlobWriter | undefined
   try {
     const answer = await options.wiki.file(options.token, file.attachmentId, {
       timeoutMs: options.timeoutMs,
-      signal: AbortSignal.any([signal, options.deadline, end.signal]),
+      signal: end.signal,
     })
     if (file.isMedia && isHtml(answer.mediaType)) return { reason: 'bad-response' }
     if ((answer.contentLength ?? 0) > options.maxBytes) return { reason: 'too-large' }
@@ -116,6 +122,7 @@ async function mirrorFile(
     if (error instanceof WikiError) return { reason: FAILURES[error.code] }
     throw error
   } finally {
+    ending.removeEventListener('abort', onEnding)
     end.abort()
     await writer?.discard()
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import type { MemoryDraft, SealedBlob } from './draft.ts'
 import { newBlobId } from './ids.ts'
 import type { Ledger } from './ledger.ts'
@@ -24,7 +24,8 @@ export class MemoryWriter implements BlobWriter {
   readonly #store: WriterStore
   readonly #draft: MemoryDraft
   readonly #maxBytes: number
-  readonly #hash = createHash('sha256')
+  /** Until it is sealed: it takes as much memory as a small blob. */
+  #hash: Hash | undefined = createHash('sha256')
   #reserved: number
   #written = 0
   #views: Buffer[] = []
@@ -52,14 +53,15 @@ export class MemoryWriter implements BlobWriter {
     const size = this.#written + bytes.length
     if (size > this.#maxBytes) throw new RangeError(`the blob is limited to ${this.#maxBytes} bytes`)
     this.#reserveUpTo(size)
-    this.#hash.update(bytes)
+    this.#hash?.update(bytes)
     for (let from = 0; from < bytes.length; ) from += this.#append(bytes, from)
   }
 
   async seal(meta: { mediaType: string; name: string }): Promise<{ size: number; sha256: string }> {
     this.#assertOpen()
     this.#trim()
-    const sha256 = this.#hash.digest('hex')
+    const sha256 = this.#hash?.digest('hex') ?? ''
+    this.#hash = undefined
     // The copy has no room for growth, which in small arrays is most of their memory.
     const body = this.#store.ledger.seal(this.#draft.user, this.#reserved, sha256, this.#views.slice())
     this.#sealed = { id: this.id, mediaType: meta.mediaType, name: meta.name, body }
@@ -81,6 +83,7 @@ export class MemoryWriter implements BlobWriter {
       slabs.free(this.#views)
     }
     this.#sealed = undefined
+    this.#hash = undefined
     this.#views = []
     this.#ended = true
   }
