@@ -13,6 +13,9 @@ const STASHES = 200
 const USERS = 8
 const FILES_A_PAGE = 20
 const FILE_BYTES = 5 * MIB
+const SMALL_FILE_BYTES = 10 * 1024
+/** How the ids of small files begin. */
+const SMALL_MARK = '5a11'
 /** Peak RSS is at most what is idle and so many times the cap. */
 const MOST_TIMES_THE_CAP = 1.5
 const MOST_DELAY_MS = 25
@@ -49,8 +52,7 @@ type AddPage = (content: string) => string
 
 async function floodStore(service: SoakedService, findings: Findings, addPage: AddPage): Promise<void> {
   const stasher = createStasher(service.internalOrigin)
-  // The engine has compiled and allocated what any use needs.
-  for (let at = 0; at < 20; at++) await stasher.stash('token-0', addPage('{"type":"doc","content":[]}'))
+  await use(stasher, addPage)
   const { rssBytes: idleBytes } = await service.channel.ask('sample', null)
   await service.channel.ask('startPeak', null)
   const startedAt = performance.now()
@@ -87,6 +89,16 @@ async function floodStore(service: SoakedService, findings: Findings, addPage: A
   console.log(
     `RSS: idle ${inMiB(idleBytes)} MiB, highest ${inMiB(peakBytes)} MiB: idle + ${times.toFixed(2)} times the cap (at most ${MOST_TIMES_THE_CAP}); held ${inMiB(heldBytes)} MiB, reserved afterwards ${reservedBytes}; event-loop delay p99 ${delayP99Ms.toFixed(1)} ms`,
   )
+}
+
+/** Ordinary use, of which nothing is left: an idle service has compiled its loops and grown its heap. */
+async function use(stasher: ReturnType<typeof createStasher>, addPage: AddPage): Promise<void> {
+  for (let at = 0; at < 40; at++) {
+    const end = await stasher.stash('token-0', addPage(pageWithFiles('small')))
+    if (end.kind === 'link') await stasher.drop('token-0', end.link.uri)
+  }
+  // The store leaves one slab a second to the garbage collector.
+  await new Promise((resolve) => setTimeout(resolve, 4_000))
 }
 
 /** @param bystander a process like it that does nothing: what it measures is the machine's. */
@@ -151,13 +163,17 @@ function outcomeOf(end: StashEnd): string {
   return `${isClear ? 'refused' : '? refused'}: ${end.code}, ${end.reason}`
 }
 
-/** A page of files that no other page has. */
-function pageWithFiles(): string {
+/** A page of files that no other page has: of 5 MiB, or of 10 KiB. */
+function pageWithFiles(size: 'large' | 'small' = 'large'): string {
   const images = Array.from({ length: FILES_A_PAGE }, () => ({
     type: 'image',
-    attrs: { src: `/api/files/${randomUUID()}/picture.png` },
+    attrs: { src: `/api/files/${size === 'small' ? smallFileId() : randomUUID()}/picture.png` },
   }))
   return JSON.stringify({ type: 'doc', content: images })
+}
+
+function smallFileId(): string {
+  return SMALL_MARK + randomUUID().slice(SMALL_MARK.length)
 }
 
 /** A wiki that has every file, 5 MiB each and no two alike, and whatever pages are added. */
@@ -165,8 +181,9 @@ async function startFloodWiki(): Promise<{ wiki: FaultyWiki; addPage: (content: 
   const rest = Buffer.alloc(FILE_BYTES - 36, 'x')
   const file: Behaviour = async ({ request, send }) => {
     const id = request.path.split('/')[3] ?? ''
-    await send(`${head(200, ['Content-Type: image/png', `Content-Length: ${FILE_BYTES}`])}${id}`)
-    await send(rest)
+    const length = id.startsWith(SMALL_MARK) ? SMALL_FILE_BYTES : FILE_BYTES
+    await send(`${head(200, ['Content-Type: image/png', `Content-Length: ${length}`])}${id}`)
+    await send(rest.subarray(0, length - id.length))
   }
   const pages = new Map<string, Behaviour>()
   const wiki = await startFaultyWiki({
