@@ -1,4 +1,4 @@
-import { BLOB_PATH } from '../../shared/link.ts'
+import { BLOB_PATH, type StashLink } from '../../shared/link.ts'
 import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
 import type { Config } from '../config.ts'
@@ -13,7 +13,7 @@ import { type StashOptions, stashPage } from '../stash/stash.ts'
 import { isBlobId, shortId } from '../store/ids.ts'
 import type { StashSummary, Store, UserId } from '../store/store.ts'
 import type { SandboxService } from './context.ts'
-import { BadUriError, toRpcError } from './errors.ts'
+import { BadUriError, errorDetail, toRpcError } from './errors.ts'
 import { createIdentities } from './identity.ts'
 
 export interface ServiceOptions {
@@ -76,8 +76,13 @@ export function createService(options: ServiceOptions): SandboxService {
   const stashes = async () => (await store.list(MAX_LISTED_STASHES)).map(heldStash).reverse()
 
   return {
-    async identify(token, { signal }) {
-      const user = await identities.identify(token, signal)
+    async identify(token, { signal, requestId }) {
+      const user = await identities.identify(token, signal).catch((error: unknown) => {
+        const why = whyFailed(error, now())
+        // Invented tokens shall not fill the log.
+        log[why.code === 'UNAUTHORIZED' ? 'debug' : 'info']({ requestId, ...why }, 'caller not identified')
+        throw error
+      })
       return { userId: user.id, isAdmin: ADMIN_ROLES.has(user.role), token }
     },
 
@@ -114,6 +119,7 @@ export function createService(options: ServiceOptions): SandboxService {
             blob: shortId(link.uri.slice(-BLOB_ID_LENGTH)),
             bytes: link.size,
             files: link.images,
+            ...(link.failures.length > 0 ? { reasons: reasonsOf(link) } : {}),
             durationMs,
           },
           'stash',
@@ -121,9 +127,9 @@ export function createService(options: ServiceOptions): SandboxService {
         return link
       } catch (error) {
         if (error instanceof WikiError && error.code === 'unauthorized') identities.forget(caller.token)
-        const { code } = toRpcError(error, now())
-        const outcome = outcomeOf(code)
-        log.info({ ...line, outcome, code, durationMs: ended(outcome) }, 'stash')
+        const why = whyFailed(error, now())
+        const outcome = outcomeOf(why.code)
+        log.info({ ...line, outcome, ...why, durationMs: ended(outcome) }, 'stash')
         throw error
       } finally {
         underWay.delete(end)
@@ -170,6 +176,22 @@ export function createService(options: ServiceOptions): SandboxService {
 }
 
 const BLOB_ID_LENGTH = 36
+
+/** What a log line says of a call that failed: what its caller is told, and of the wiki what it did. */
+function whyFailed(error: unknown, now: number) {
+  const translated = toRpcError(error, now)
+  const { reason } = errorDetail(translated)
+  return {
+    code: translated.code,
+    ...(reason === undefined ? {} : { reason }),
+    ...(error instanceof WikiError ? { wiki: error.message } : {}),
+  }
+}
+
+/** Of the failures that are listed, each once. */
+function reasonsOf(link: StashLink): string[] {
+  return [...new Set(link.failures.map(({ reason }) => reason))]
+}
 
 function heldStash(stash: StashSummary): HeldStash {
   const { handle, id, user, bytes, files, delivered } = stash
