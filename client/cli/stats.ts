@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import Table from 'cli-table3'
 import type { SandboxStats } from '../../shared/stats.ts'
 import { type Command, type CommandContext, connect } from './context.ts'
@@ -45,7 +46,7 @@ async function watch(
   try {
     show()
     for (;;) {
-      await pause(intervalMs, signal)
+      await setTimeout(intervalMs, undefined, { signal })
       try {
         latest = await ask()
         show()
@@ -59,22 +60,6 @@ async function watch(
   } finally {
     region?.end('keep')
   }
-}
-
-/** @throws the signal's reason. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const onAbort = () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
 }
 
 /** The counters that tell most, on one line: for a log. */

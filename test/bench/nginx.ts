@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '../fixtures/free-port.ts'
 import { type FieldList, type HeldBlob, makeBytes } from './contestants/contract.ts'
 import { end, start } from './processes.ts'
 
@@ -87,16 +86,6 @@ function fieldsIn(fields: FieldList): string {
     else if (!OF_ITS_OWN.has(name.toLowerCase())) lines.push(`add_header ${name} ${value};`)
   }
   return lines.join('\n      ')
-}
-
-/** nginx cannot tell which port it got. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function answering(port: number, alive: () => boolean): Promise<void> {

@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { checkJsonSchema, type Finding } from '../../../client/cli/json-schemas.ts'
 import { type Answer, startBlobServer } from '../../fixtures/blob-server.ts'
+import { freePort } from '../../fixtures/free-port.ts'
 import { OWNER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 import { buildCli, type Cli, type CliOptions, jsonOf } from './cli-process.ts'
@@ -111,16 +112,6 @@ async function serviceBehind(
     SANDBOX_URL: `${internalOrigin}/trpc`,
     SANDBOX_PORT: portOf(publicOrigin),
   }
-}
-
-/** A port that nobody listens at. */
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return String(port)
 }
 
 /** A module for `NODE_OPTIONS` that answers look-ups: the tests must not ask a real name server. */
@@ -244,7 +235,7 @@ describe('blob-sandbox check names the line and the mend', () => {
   })
 
   it('where the wiki is down', async () => {
-    const port = await freePort()
+    const port = String(await freePort())
     const { found } = await findings({ DOCMOST_API_URL: `http://127.0.0.1:${port}/api` })
     expect(found).toMatchObject([
       {
@@ -347,7 +338,7 @@ describe('blob-sandbox check names the line and the mend', () => {
   })
 
   it('where the service does not run', async () => {
-    const [port, internalPort] = [await freePort(), await freePort()]
+    const [port, internalPort] = [String(await freePort()), String(await freePort())]
     const { found } = await findings({
       SANDBOX_PUBLIC_URL: `http://127.0.0.1:${port}`,
       SANDBOX_PORT: port,
@@ -372,7 +363,7 @@ describe('blob-sandbox check names the line and the mend', () => {
   })
 
   it('where the service cannot start because its port is taken', async () => {
-    const internalPort = await freePort()
+    const internalPort = String(await freePort())
     const taken = portOf(world.wiki.url)
     const { found } = await findings({
       SANDBOX_PORT: taken,
