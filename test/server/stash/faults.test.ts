@@ -25,7 +25,8 @@ beforeAll(async () => {
     environment: {
       DOCMOST_API_URL: wiki.apiUrl,
       SANDBOX_MAX_IMAGE_BYTES: '100000',
-      SANDBOX_FETCH_TIMEOUT_MS: '300',
+      // Longer than the wait before a retry can be (server/docmost/retry.ts).
+      SANDBOX_FETCH_TIMEOUT_MS: '1000',
     },
   })
 })
