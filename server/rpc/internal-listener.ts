@@ -145,6 +145,7 @@ export function bearerToken(authorization: string | undefined): string | undefin
 export function isAcceptedHost(header: string | undefined, names: readonly string[]): boolean {
   const host = header?.toLowerCase().replace(/:\d*$/, '')
   if (host === undefined) return false
-  const literal = /^\[(.*)\]$/.exec(host)?.[1] ?? host
-  return host === 'localhost' || isIP(literal) !== 0 || names.includes(host)
+  const bracketed = /^\[(.*)\]$/.exec(host)?.[1]
+  const isAddress = bracketed === undefined ? isIPv4(host) : isIPv6(bracketed)
+  return host === 'localhost' || isAddress || names.includes(host)
 }

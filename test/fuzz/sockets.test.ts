@@ -206,7 +206,10 @@ describe('over sockets', { timeout: FUZZ_TIMEOUT_MS }, () => {
       ),
       fc.jsonValue(),
     )
-    const input = fc.oneof(fc.record({ pageId: value, uri: value }, { requiredKeys: [] }), fc.jsonValue())
+    const input = fc
+      .oneof(fc.record({ pageId: value, uri: value }, { requiredKeys: [] }), fc.jsonValue())
+      // superjson refuses these keys before anything is sent; raw bodies with them come below.
+      .filter((given) => !/"(?:__proto__|prototype|constructor)":/.test(JSON.stringify(given)))
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('stash', 'drop', 'stashWithProgress'),

@@ -26,6 +26,8 @@ describe('the Host of the internal listener', () => {
     'sandbox.evil.example',
     '127.0.0.1:x',
     '[evil.example]',
+    '[127.0.0.1]',
+    '::1',
   ])('may not be %s', (host) => {
     expect(isAcceptedHost(host, ['sandbox'])).toBe(false)
   })
