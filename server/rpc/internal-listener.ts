@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { isIP, type Socket } from 'node:net'
+import { isIPv4, isIPv6, type Socket } from 'node:net'
 import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { WikiLogin } from '../docmost/login.ts'
