@@ -21,6 +21,20 @@ export function evictable(oldestFirst: Iterable<Stash>, now: number): Stash[] {
   return [...whole, ...document]
 }
 
+/** The bytes that would come free if all of these stashes went: those of bodies that nothing else shows. */
+export function freedBytes(stashes: readonly Stash[]): number {
+  const gone = new Map<Body, number>()
+  let bytes = 0
+  for (const { blobs } of stashes) {
+    for (const { body } of blobs) {
+      const count = (gone.get(body) ?? 0) + 1
+      gone.set(body, count)
+      if (count === body.blobs) bytes += body.size
+    }
+  }
+  return bytes
+}
+
 /** What a claim lacks under each cap; nothing where it is not positive. */
 export interface Missing {
   /** Bytes. */

@@ -1,5 +1,5 @@
 import { type DraftStore, MemoryDraft, type SealedBlob } from './draft.ts'
-import { chooseEvictions, evictable, type Missing } from './eviction.ts'
+import { chooseEvictions, evictable, freedBytes, type Missing } from './eviction.ts'
 import { Ledger } from './ledger.ts'
 import { Slabs, UNIT_BYTES } from './slabs.ts'
 import { Stash, type StashContext, type StoredBlob } from './stash.ts'
@@ -110,7 +110,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
       heldBytes,
       reservedBytes,
       freeBytes: this.#maxBytes - heldBytes - reservedBytes,
-      evictableBytes: evictable(this.#stashes, this.now()).reduce((sum, stash) => sum + stash.bytes, 0),
+      evictableBytes: freedBytes(evictable(this.#stashes, this.now())),
       stashes: this.#stashes.size,
       blobs: this.#blobs.size,
       reservedBlobs: Array.from(this.#drafts).reduce((sum, draft) => sum + draft.blobs, 0),

@@ -112,7 +112,7 @@ export interface StoreStats {
   readonly heldBytes: number
   readonly reservedBytes: number
   readonly freeBytes: number
-  /** What the stashes that may be evicted now (rule 4) hold: at most so much room can be made. */
+  /** What would come free if every stash that may be evicted now (rule 4) went. */
   readonly evictableBytes: number
   readonly stashes: number
   readonly blobs: number

@@ -794,6 +794,8 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         await readWholeStash(other, shared)
         await readWholeStash(other, useful)
         vi.advanceTimersByTime(60_000)
+        // The bytes that `keeper` shows too do not come free.
+        expect(await other.stats()).toMatchObject({ heldBytes: 1000, evictableBytes: 590 })
         await other.open(alice).document(590)
         expect(await exists(other, shared.document)).toBe(true)
         expect(await exists(other, keeper.document)).toBe(true)
