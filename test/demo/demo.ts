@@ -7,7 +7,7 @@ import { readConfig } from '../../server/config.ts'
 import { createLog } from '../../server/ops/log.ts'
 import { startSandbox } from '../../server/sandbox.ts'
 import { BLOB_PATH } from '../../shared/link.ts'
-import { OWNER_TOKEN, startStandInWiki } from '../fixtures/stand-in-wiki.ts'
+import { OWNER_TOKEN, PASSWORD, startStandInWiki } from '../fixtures/stand-in-wiki.ts'
 
 /**
  * The main job on an embedded default: a recorded wiki page goes in, one link comes out, and an anonymous consumer
@@ -63,7 +63,7 @@ for (const got of [document, ...files]) {
   ])
 }
 for (const { name, reason } of link.failures)
-  table.push(['--', clip(name), { content: `not mirrored: ${reason}`, colSpan: 4 }])
+  table.push(['--', clip(name), `left out: ${reason}`, '', '', ''])
 console.log(table.toString())
 
 const faults = [document, ...files].flatMap(({ name, faults }) => faults.map((fault) => `${name}: ${fault}`))
@@ -80,7 +80,11 @@ console.log(
 
 if (options.serve) {
   console.log(`Serving until Ctrl-C. Try:\n\n  curl -s ${link.uri} | head -c 400\n  curl -sI ${link.uri}\n`)
-  console.log(`RPC: ${sandbox.internalOrigin}/trpc, wiki token: ${OWNER_TOKEN}, page: ${page.slugId}\n`)
+  console.log(`RPC:  ${sandbox.internalOrigin}/trpc`)
+  console.log(`Page: ${sandbox.internalOrigin}/ (after npm run build)`)
+  console.log(
+    `Wiki: ${wiki.apiUrl}, page ${page.slugId}, token ${OWNER_TOKEN}, login owner@example.test / ${PASSWORD}\n`,
+  )
   await once(process, 'SIGINT')
 } else {
   console.log(`To curl it while it lives: npm run demo -- --serve, then  curl -s <link> | sha256sum\n`)
