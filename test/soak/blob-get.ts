@@ -66,6 +66,14 @@ export class Consumer {
     this.#stuck.add(socket)
   }
 
+  /** Opens a connection and says nothing on it. */
+  openIdle(origin: string): void {
+    const { hostname, port } = new URL(origin)
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => {})
+    this.#stuck.add(socket)
+  }
+
   close(): void {
     this.#agent.destroy()
     for (const socket of this.#stuck) socket.destroy()

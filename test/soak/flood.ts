@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { median, printTable } from '../bench/report.ts'
 import { type Behaviour, behave, type FaultyWiki, head, startFaultyWiki } from '../fixtures/faulty-wiki.ts'
+import { Consumer } from './blob-get.ts'
 import { LARGE_DOCUMENTS } from './documents.ts'
 import { Findings } from './findings.ts'
 import { inMiB } from './mix.ts'
@@ -20,6 +21,9 @@ const SMALL_MARK = '5a11'
 const MOST_TIMES_THE_CAP = 1.5
 const MOST_DELAY_MS = 25
 const ROUNDS = 5
+const SLOW_READERS = 500
+const IDLE_CONNECTIONS = 200
+const MOST_CROWDED_MS = 100
 const STASHES_A_ROUND = 5
 
 /**
@@ -40,6 +44,7 @@ export async function soakFlood(): Promise<boolean> {
   const bystander = await startService(environment)
   await watchDelays(await startService(environment), bystander, findings, addPage)
   await bystander.channel.end()
+  await crowd(await startService(environment), findings, addPage)
   await wiki.close()
   for (const fault of findings.faults) console.log(`FAULT  ${fault}`)
   console.log(
@@ -143,6 +148,42 @@ async function watchDelays(
     `\nLarge documents stashed one after the other, medians of ${ROUNDS} rounds of ${STASHES_A_ROUND}, ms:`,
   )
   printTable(['', 'end', 'a stash', 'event-loop delay p99', 'highest', 'p99 of an idle process'], rows)
+}
+
+/** How long a GET takes while slow readers and idle connections are in the way. */
+async function crowd(service: SoakedService, findings: Findings, addPage: AddPage): Promise<void> {
+  const stasher = createStasher(service.internalOrigin)
+  const consumer = new Consumer()
+  const end = await stasher.stash('token-0', addPage(pageWithFiles('small')))
+  const large = await stasher.stash('token-0', addPage(LARGE_DOCUMENTS[0]?.[1]() ?? ''))
+  if (end.kind !== 'link' || large.kind !== 'link') throw new Error('no stash to read')
+  const median50 = async () => {
+    const times: number[] = []
+    for (let at = 0; at < 50; at++) {
+      const startedAt = performance.now()
+      const { status } = await consumer.ask(end.link.uri)
+      times.push(performance.now() - startedAt)
+      if (status !== 200) findings.fault('GET in a crowd', String(status))
+    }
+    return median(times)
+  }
+  const alone = await median50()
+  for (let at = 0; at < IDLE_CONNECTIONS; at++) consumer.openIdle(service.publicOrigin)
+  for (let at = 0; at < SLOW_READERS; at++) consumer.openStuck(large.link.uri, 4)
+  for (let at = 0; at < 100; at++) {
+    if ((await service.channel.ask('gauges', null)).openResponses >= SLOW_READERS) break
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  const crowded = await median50()
+  const { openResponses } = await service.channel.ask('gauges', null)
+  console.log(
+    `\n${SLOW_READERS} slow readers (${openResponses} open responses) and ${IDLE_CONNECTIONS} idle connections: a GET takes ${crowded.toFixed(1)} ms in the median (at most ${MOST_CROWDED_MS}), alone ${alone.toFixed(1)} ms`,
+  )
+  if (crowded >= MOST_CROWDED_MS) findings.fault('GET in a crowd', `${crowded.toFixed(1)} ms`)
+  if (openResponses < SLOW_READERS) findings.fault('GET in a crowd', 'the slow readers were not slow')
+  consumer.close()
+  stasher.close()
+  await service.channel.end()
 }
 
 function outcomeOf(end: StashEnd): string {

@@ -82,7 +82,8 @@ test('100 requests at once on one connection are answered in order, without a wa
   const blob = await listener.put(Buffer.alloc(200_000, 'x'))
   const socket = await connection()
   const one = `GET /api/sb/${blob.id} HTTP/1.1\r\nHost: a\r\n`
-  socket.write(`${one}\r\n`.repeat(99) + `${one}Connection: close\r\n\r\n`)
+  socket.write(`${one}\r\n`.repeat(99))
+  socket.write(`${one}Connection: close\r\n\r\n`)
   let length = 0
   for await (const chunk of socket) length += chunk.length
   expect(length).toBeGreaterThan(100 * 200_000)
