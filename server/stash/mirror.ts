@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { FailureReason } from '../../shared/link.ts'
 import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
@@ -12,6 +13,12 @@ export interface PageFile {
   /** Some reference shows the file itself: an HTML answer is then an error page. */
   readonly isMedia: boolean
 }
+
+/**
+ * Files of one page that are mirrored; what comes after them fails as `store-full`. Each costs a few KiB while the page is
+ * worked on, whatever its size; real pages have some dozens.
+ */
+export const MAX_FILES = 10_000
 
 export interface MirrorResult {
   /** Blob id of each file that was mirrored, by attachment id. */
@@ -59,7 +66,13 @@ export async function mirrorFiles(files: readonly PageFile[], options: MirrorOpt
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const ending = AbortSignal.any([signal, options.deadline])
-  const queue = files.values()
+  // One listener for each download.
+  setMaxListeners(options.concurrency + 1, ending)
+  for (const { attachmentId } of files.slice(MAX_FILES)) {
+    failed.set(attachmentId, 'store-full')
+    options.onFile?.(false)
+  }
+  const queue = files.slice(0, MAX_FILES).values()
   const worker = async () => {
     for (const file of queue) {
       signal.throwIfAborted()
