@@ -339,15 +339,20 @@ function corrupt(label: string, { received, total }: PartialBlob): BlobError {
   )
 }
 
+/** What is wrong with a text that cannot be a link; `undefined` when it can. */
+export function linkFault(uri: string): string | undefined {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
+    return undefined
+  }
+  return 'the link is no http(s) URL without credentials; pass it as it was given'
+}
+
 /** The link as `fetch` takes it, and what messages call it: its id's first characters at most. */
 function parseLink(uri: string): { url: string; label: string } {
-  const url = URL.canParse(uri) ? new URL(uri) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new BlobError(
-      'unreachable',
-      'the link is no http(s) URL without credentials; pass it as it was given',
-    )
-  }
+  const fault = linkFault(uri)
+  if (fault !== undefined) throw new BlobError('unreachable', fault)
+  const url = new URL(uri)
   const id = url.pathname.slice(url.pathname.lastIndexOf('/') + 1)
   return { url: url.href, label: BLOB_ID_PATTERN.test(id) ? `blob ${id.slice(0, 8)}…` : 'the link' }
 }
