@@ -1,5 +1,5 @@
-import { existsSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { type Stats, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { type FetchBlobOptions, type FetchedBlob, fetchBlob } from '../fetch-blob.ts'
 import type { Command, CommandContext } from './context.ts'
 import { CommandError, EXIT } from './exit-codes.ts'
@@ -7,7 +7,7 @@ import { safeFileName } from './file-names.ts'
 import { linkFrom } from './link-argument.ts'
 import { createProgressBar } from './progress-bar.ts'
 import { formatBytes } from './quantities.ts'
-import { inTheWay, writeWhole } from './write-file.ts'
+import { cannotWrite, inTheWay, writeWhole } from './write-file.ts'
 
 export interface DownloadOptions {
   /** Cap on one body. */
@@ -42,10 +42,10 @@ export function get(link: string, options: GetOptions): Command {
       throw new CommandError(EXIT.usage, 'bad-options', 'Both -o - and --json want standard output.')
     }
     const target = out === undefined || out === '-' ? undefined : resolve(out)
-    const isFolder =
-      target !== undefined && statSync(target, { throwIfNoEntry: false })?.isDirectory() === true
     // Before the download rather than after it.
-    if (target !== undefined && !isFolder && !force && existsSync(target)) throw inTheWay(target)
+    const existing = target === undefined ? undefined : look(target)
+    const isFolder = existing?.isDirectory() === true
+    if (target !== undefined && existing !== undefined && !isFolder && !force) throw inTheWay(target)
     const uri = await linkFrom(link, signal)
     const blob = await download(uri, options, context)
     if (out === '-') {
@@ -63,6 +63,17 @@ export function get(link: string, options: GetOptions): Command {
       output.note(`${formatBytes(size)} of ${mediaType}, sha256 ${sha256}: verified`)
     }
     return EXIT.ok
+  }
+}
+
+/** What is at a path, `undefined` for nothing. @throws {CommandError} when nothing can be written there. */
+function look(path: string): Stats | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found === undefined) statSync(dirname(path))
+    return found
+  } catch (error) {
+    throw cannotWrite(path, error)
   }
 }
 

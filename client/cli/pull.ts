@@ -10,7 +10,7 @@ import { linkFrom } from './link-argument.ts'
 import { printable } from './output.ts'
 import { createProgressBar } from './progress-bar.ts'
 import { formatBytes, plural } from './quantities.ts'
-import { hasCode, writeWhole } from './write-file.ts'
+import { cannotWrite, hasCode, writeWhole } from './write-file.ts'
 
 export interface PullOptions extends DownloadOptions {
   readonly force?: boolean
@@ -91,8 +91,12 @@ async function claimFolder(folder: string, force: boolean): Promise<boolean> {
     if (hasCode(error, 'ENOTDIR')) {
       throw new CommandError(EXIT.usage, 'not-a-folder', 'There is a file of that name: name a folder.')
     }
-    if (!hasCode(error, 'ENOENT')) throw error
-    await mkdir(folder, { recursive: true })
+    if (!hasCode(error, 'ENOENT')) throw cannotWrite(join(folder, DOCUMENT), error)
+    try {
+      await mkdir(folder, { recursive: true })
+    } catch (failure) {
+      throw cannotWrite(folder, failure)
+    }
     return true
   }
   if (entries.length > 0 && !force) {
@@ -124,7 +128,11 @@ async function saveFiles(
     )
   }
   try {
-    if (total > 0) await mkdir(join(folder, FILES), { recursive: true })
+    if (total > 0) {
+      await mkdir(join(folder, FILES), { recursive: true }).catch((error: unknown) => {
+        throw cannotWrite(join(folder, FILES), error)
+      })
+    }
     showProgress()
     for await (const { id, uri, blob, error } of stash.files) {
       if (error !== undefined) {

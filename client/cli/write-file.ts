@@ -6,7 +6,7 @@ import { CommandError, EXIT } from './exit-codes.ts'
 /**
  * Writes a file that is there whole or not at all: under a temporary name in the same folder, then under its own.
  * @param existing what becomes of a file of that name.
- * @throws {CommandError} when one is in the way.
+ * @throws {CommandError} when one is in the way, or nothing can be written there.
  */
 export async function writeWhole(
   path: string,
@@ -14,8 +14,11 @@ export async function writeWhole(
   existing: 'keep' | 'replace',
 ): Promise<void> {
   const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.part`)
+  // Where not even this succeeds there is nothing to take away again.
+  const file = await open(temporary, 'wx').catch((error: unknown) => {
+    throw cannotWrite(path, error)
+  })
   try {
-    const file = await open(temporary, 'wx')
     try {
       await file.writeFile(bytes)
       await file.sync()
@@ -25,7 +28,7 @@ export async function writeWhole(
     if (existing === 'replace') await rename(temporary, path)
     else await publish(temporary, path)
   } catch (error) {
-    throw hasCode(error, 'EEXIST') ? inTheWay(path) : error
+    throw hasCode(error, 'EEXIST') ? inTheWay(path) : cannotWrite(path, error)
   } finally {
     await rm(temporary, { force: true })
   }
@@ -41,6 +44,26 @@ async function publish(temporary: string, path: string): Promise<void> {
     await (await open(path, 'wx')).close()
     await rename(temporary, path)
   }
+}
+
+/** What the system's codes mean for a file; the message of the error itself names a temporary one. */
+const WRITE_FAULTS: Readonly<Record<string, (path: string) => string>> = {
+  ENOENT: (path) => `the folder ${dirname(path)} does not exist: make it, or name another one`,
+  ENOTDIR: (path) => `${dirname(path)} is no folder: name another one`,
+  EACCES: (path) => `this user may not write in ${dirname(path)}: name another folder`,
+  EPERM: (path) => `this user may not write in ${dirname(path)}: name another folder`,
+  EROFS: (path) => `${dirname(path)} is read-only: name another folder`,
+  EISDIR: (path) => `${path} is a folder: name a file`,
+  ENAMETOOLONG: () => 'the name is too long for the file system: name a shorter one',
+  ENOSPC: (path) => `no space is left for ${path}: make room, or name another folder`,
+}
+
+/** Why nothing can be written at a path, as a person would say it; any other error as it is. */
+export function cannotWrite(path: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const message = WRITE_FAULTS[code]?.(path)
+  if (message === undefined) return error
+  return new CommandError(code === 'ENOSPC' ? EXIT.unexpected : EXIT.usage, code, message, error)
 }
 
 export function inTheWay(path: string): CommandError {

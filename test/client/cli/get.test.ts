@@ -181,8 +181,30 @@ describe('blob-sandbox get', () => {
       ['get', await linkTo(named('map.png')), '-o', 'no/such/folder.png', '--json'],
       { cwd },
     )
-    expect(errorOf(ended)).toMatchObject({ code: 'ENOENT', exitCode: 1 })
+    expect(errorOf(ended)).toEqual({
+      code: 'ENOENT',
+      message: `the folder ${join(cwd, 'no/such')} does not exist: make it, or name another one`,
+      exitCode: 2,
+    })
+    // Nothing was downloaded in vain.
+    expect(servers[0]?.requests).toEqual([])
   })
+
+  it.each(['nonsense', 'ftp://x/y', 'http://user:secret@127.0.0.1/'])(
+    'takes %s, which is no link, for a fault of the command line, and does not repeat it',
+    async (link) => {
+      for (const ended of [
+        await cli.run(['get', link, '--json']),
+        await cli.run(['get', '-', '--json'], { stdin: `${link}\n` }),
+      ]) {
+        expect(errorOf(ended)).toEqual({
+          code: 'bad-link',
+          message: 'the link is no http(s) URL without credentials; pass it as it was given',
+          exitCode: 2,
+        })
+      }
+    },
+  )
 
   it('keeps -o - and --json apart: both want standard output', async () => {
     expect(await cli.run(['get', 'http://127.0.0.1/', '-o', '-', '--json'])).toMatchObject({ code: 2 })

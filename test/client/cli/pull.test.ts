@@ -118,6 +118,8 @@ describe('blob-sandbox pull', () => {
     expect(await readFile(join(folder, 'files', 'a.png'), 'utf8')).toBe('new')
     expect(await readFile(join(folder, 'mine.txt'), 'utf8')).toBe('mine')
     expect(await cli.run(['pull', uri, join(folder, 'mine.txt')])).toMatchObject({ code: 2 })
+    expect(await cli.run(['pull', 'nonsense', join(folder, 'new')])).toMatchObject({ code: 2 })
+    expect((await readdir(folder)).sort()).toEqual(['files', 'mine.txt', 'page.json'])
   })
 
   it('leaves nothing behind when there is nothing to pull', async () => {
