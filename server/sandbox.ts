@@ -39,7 +39,7 @@ export interface Sandbox {
  * @param config a port 0 in `publicUrl` stands for the public listener's real one.
  * @param dependencies.now the clock, in milliseconds since the epoch.
  * @param dependencies.pageFolder where the operator's page was built to; found by itself when left out.
- * @throws when a listener cannot have its address.
+ * @throws {ListenError} when a listener cannot have its address.
  */
 export async function startSandbox(
   config: Config,
@@ -86,7 +86,7 @@ export async function startSandbox(
     await store.close()
   }
   try {
-    const publicOrigin = await listen(publicListener, config.host, config.port)
+    const publicOrigin = await listen(publicListener, 'public', config.host, config.port)
     const publicUrl = withRealPort(config.publicUrl, publicOrigin)
     internalListener = createInternalListener({
       service: createService({
@@ -110,7 +110,12 @@ export async function startSandbox(
       login: createWikiLogin(config.docmostApiUrl),
       pageFolder,
     })
-    const internalOrigin = await listen(internalListener, config.internalHost, config.internalPort)
+    const internalOrigin = await listen(
+      internalListener,
+      'internal',
+      config.internalHost,
+      config.internalPort,
+    )
     log.info({ public: publicOrigin, internal: internalOrigin, links: publicUrl + BLOB_PATH }, 'listening')
     let stopped: Promise<void> | undefined
     return {
@@ -141,8 +146,36 @@ async function closeWithin(app: FastifyInstance, ms: number): Promise<void> {
   clearTimeout(timer)
 }
 
-async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
-  await app.listen({ host, port })
+const ADDRESS_VARIABLES = {
+  public: 'SANDBOX_HOST, SANDBOX_PORT',
+  internal: 'SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT',
+} as const
+
+/** A listener cannot have its address: taken, not this machine's, not for this user, or a name that nobody knows. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+  /** The system's, such as `EADDRINUSE`. */
+  readonly code: string
+  constructor(listener: keyof typeof ADDRESS_VARIABLES, code: string, cause: Error) {
+    super(`${ADDRESS_VARIABLES[listener]} (${listener} listener): ${cause.message}`, { cause })
+    this.code = code
+  }
+}
+
+/** @throws {ListenError} */
+async function listen(
+  app: FastifyInstance,
+  listener: keyof typeof ADDRESS_VARIABLES,
+  host: string,
+  port: number,
+): Promise<string> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    // `listen` or `getaddrinfo`: what is wrong with the listener itself comes from no system call.
+    if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error
+    throw new ListenError(listener, String(error.code), error)
+  }
   // A TCP server that listens has an address of this form.
   const { address, family, port: realPort } = app.server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${realPort}`

@@ -58,9 +58,31 @@ it('fails to start when an address is taken, and leaves nothing listening', asyn
     SANDBOX_PORT: '0',
     SANDBOX_INTERNAL_PORT: taken,
   })
-  await expect(startSandbox(config, { log })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  await expect(startSandbox(config, { log })).rejects.toMatchObject({
+    name: 'ListenError',
+    code: 'EADDRINUSE',
+    message: `SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT (internal listener): listen EADDRINUSE: address already in use 127.0.0.1:${taken}`,
+  })
   await first.stop()
   const second = await startSandbox(config, { log })
   expect(new URL(second.internalOrigin).port).toBe(taken)
   await second.stop()
+})
+
+it.each([
+  ['SANDBOX_HOST', 'SANDBOX_HOST, SANDBOX_PORT (public listener): '],
+  ['SANDBOX_INTERNAL_HOST', 'SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT (internal listener): '],
+])('names the variables of a listener whose %s is no address of this machine', async (name, start) => {
+  const config = readConfig({
+    SANDBOX_PUBLIC_URL: 'http://127.0.0.1:0',
+    SANDBOX_HOST: '127.0.0.1',
+    SANDBOX_PORT: '0',
+    SANDBOX_INTERNAL_PORT: '0',
+    // RFC 5737: for documentation, nobody's.
+    [name]: '192.0.2.1',
+  })
+  await expect(startSandbox(config, { log: createLog('silent') })).rejects.toMatchObject({
+    code: 'EADDRNOTAVAIL',
+    message: expect.stringMatching(new RegExp(`^${start.replace(/[()]/g, '\\$&')}listen EADDRNOTAVAIL`)),
+  })
 })
