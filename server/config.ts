@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
+import { BLOB_PATH } from '../shared/blob-path.ts'
 
 /** The service's configuration, checked; every size in bytes, every time in milliseconds. Source: DESIGN.md. */
 export interface Config {
@@ -95,11 +96,10 @@ const host = z
 
 const hostNames = z.string().transform((text, context) => {
   const names = text.split(',').map((name) => name.trim().toLowerCase())
-  const wrong = names.find((name) => !/^[a-z0-9_.-]+$/.test(name))
-  if (wrong === undefined) return names
-  context.addIssue(
-    `"${clip(wrong)}" is not a host name; expected names without scheme and port, comma-separated`,
-  )
+  const wrong = names.filter((name) => !/^[a-z0-9_.-]+$/.test(name)).map((name) => `"${clip(name)}"`)
+  if (wrong.length === 0) return names
+  const fault = wrong.length === 1 ? 'is not a host name' : 'are no host names'
+  context.addIssue(`${wrong.join(', ')} ${fault}; expected names without scheme and port, comma-separated`)
   return z.NEVER
 })
 
@@ -107,12 +107,19 @@ const PUBLIC_URL_MISSING =
   'is not set. Set it to the base URL under which the consumers of links reach this service, such as ' +
   'https://blobs.example.org: every link starts with it, so it must be reachable from where they run'
 
+/** What every link has after its base. */
+const BLOB_SUFFIX = BLOB_PATH.replace(/\/$/, '')
+
 const MIB = 1024 * 1024
 
 const environmentSchema = z.object({
   SANDBOX_PUBLIC_URL: z
     .string({ error: PUBLIC_URL_MISSING })
-    .pipe(httpUrl('https://blobs.example.org, the base URL under which consumers reach this service')),
+    .pipe(httpUrl('https://blobs.example.org, the base URL under which consumers reach this service'))
+    .refine(
+      (url) => !url.endsWith(BLOB_SUFFIX),
+      `the value ends with ${BLOB_SUFFIX}; leave ${BLOB_SUFFIX} out: it is added to every link`,
+    ),
   SANDBOX_HOST: host.default('0.0.0.0'),
   SANDBOX_PORT: port.default(3100),
   SANDBOX_INTERNAL_HOST: host.default('127.0.0.1'),
@@ -233,6 +240,53 @@ export function configWarnings(config: Config): ConfigProblem[] {
     )
   }
   return warnings
+}
+
+/** Of the command line, which may share the service's environment. */
+const CLIENT_VARIABLE = 'SANDBOX_URL'
+
+/**
+ * Variables that are set and called as the service's are, though it reads none of that name; for the log at start.
+ * @param environment an empty or blank variable counts as unset.
+ */
+export function unknownVariables(environment: Readonly<Record<string, string | undefined>>): ConfigProblem[] {
+  const known = [...CONFIG_VARIABLES, CLIENT_VARIABLE]
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('SANDBOX_') && !known.includes(name) && environment[name]?.trim())
+    .map((variable) => {
+      const meant = nearestName(variable, known)
+      const question = meant === undefined ? '' : ` Did you mean ${meant}?`
+      return { variable, message: `is no variable of the service, and has no effect.${question}` }
+    })
+}
+
+/** A slip of the fingers makes no more differences. */
+const MAX_DIFFERENCES = 2
+
+/** The name that one is likely to be a misspelling of, or a start of; `undefined` when none is close. */
+export function nearestName(name: string, names: readonly string[]): string | undefined {
+  const longer = names.find((candidate) => candidate.startsWith(`${name}_`))
+  if (longer !== undefined) return longer
+  // In a short name two differences are most of it. The prefix, which all share, does not count.
+  const room = Math.min(MAX_DIFFERENCES, (name.length - name.indexOf('_') - 1) / 3)
+  const [nearest] = names
+    .map((candidate) => ({ candidate, differences: differencesOf(name, candidate) }))
+    .sort((a, b) => a.differences - b.differences)
+  return nearest !== undefined && nearest.differences <= room ? nearest.candidate : undefined
+}
+
+/** Levenshtein's distance: characters to insert, delete or replace. */
+function differencesOf(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1]
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (to[column - 1] === character ? 0 : 1)
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
 }
 
 function clip(text: string): string {

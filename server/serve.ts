@@ -1,4 +1,4 @@
-import { configWarnings, readConfig } from './config.ts'
+import { configWarnings, readConfig, unknownVariables } from './config.ts'
 import { createLog } from './ops/log.ts'
 import { startSandbox } from './sandbox.ts'
 
@@ -8,14 +8,16 @@ export { ConfigError } from './config.ts'
  * Starts the service as the environment says and resolves when it listens. SIGTERM or SIGINT stops it gracefully and
  * ends the process; a second signal ends it at once.
  * @throws {ConfigError}
- * @throws when a listener cannot have its address.
+ * @throws {ListenError} when a listener cannot have its address.
  */
 export async function serveUntilSignal(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const config = readConfig(environment)
   const log = createLog(config.logLevel)
-  for (const { variable, message } of configWarnings(config)) log.warn({ variable }, message)
+  for (const { variable, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
+    log.warn({ variable }, message)
+  }
   const sandbox = await startSandbox(config, { log })
   let isStopping = false
   const onSignal = (signal: NodeJS.Signals) => {

@@ -94,11 +94,12 @@ async function serviceFor(environment: Environment, stderr: Writable): Promise<S
   if (variable(environment, 'SANDBOX_URL') !== undefined) {
     return { url: urlVariable(environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL), stop: async () => undefined }
   }
-  const [{ ConfigError, configWarnings, readConfig }, { createLog }, { startSandbox }] = await Promise.all([
-    import('../../server/config.ts'),
-    import('../../server/ops/log.ts'),
-    import('../../server/sandbox.ts'),
-  ])
+  const [{ ConfigError, configWarnings, readConfig, unknownVariables }, { createLog }, { startSandbox }] =
+    await Promise.all([
+      import('../../server/config.ts'),
+      import('../../server/ops/log.ts'),
+      import('../../server/sandbox.ts'),
+    ])
   try {
     // Nobody else needs the internal listener: by default it takes any free port, so that several servers get along.
     const config = readConfig({
@@ -106,7 +107,9 @@ async function serviceFor(environment: Environment, stderr: Writable): Promise<S
       SANDBOX_INTERNAL_PORT: variable(environment, 'SANDBOX_INTERNAL_PORT') ?? '0',
     })
     const log = createLog(config.logLevel, { write: (line) => void stderr.write(line) })
-    for (const { variable: name, message } of configWarnings(config)) log.warn({ variable: name }, message)
+    for (const { variable: name, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
+      log.warn({ variable: name }, message)
+    }
     const sandbox = await startSandbox(config, { log })
     return { url: `${sandbox.internalOrigin}/trpc`, stop: () => sandbox.stop() }
   } catch (error) {

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { CONFIG_VARIABLES, ConfigError, configWarnings, readConfig } from '../../server/config.ts'
+import {
+  CONFIG_VARIABLES,
+  ConfigError,
+  configWarnings,
+  readConfig,
+  unknownVariables,
+} from '../../server/config.ts'
 
 const PUBLIC = { SANDBOX_PUBLIC_URL: 'https://blobs.example.org' }
 
@@ -128,6 +134,24 @@ describe('the configuration', () => {
     expect(() => readConfig({ SANDBOX_PUBLIC_URL: value })).toThrow(fault)
   })
 
+  it.each(['https://blobs.example.org/api/sb/', 'https://blobs.example.org/base/api/sb'])(
+    'refuses a public URL that has the path of blobs already: %s',
+    (value) => {
+      expect(() => readConfig({ SANDBOX_PUBLIC_URL: value })).toThrow(
+        /^SANDBOX_PUBLIC_URL: the value ends with \/api\/sb; leave \/api\/sb out: it is added to every link$/,
+      )
+    },
+  )
+
+  it('names every host name that is none', () => {
+    expect(() => readConfig({ ...PUBLIC, SANDBOX_INTERNAL_HOSTS: 'http://x,ok,a:b' })).toThrow(
+      /^SANDBOX_INTERNAL_HOSTS: "http:\/\/x", "a:b" are no host names; expected names without scheme and port, comma-separated$/,
+    )
+    expect(() => readConfig({ ...PUBLIC, SANDBOX_INTERNAL_HOSTS: 'not ok' })).toThrow(
+      /"not ok" is not a host name;/,
+    )
+  })
+
   it('does not repeat a password that stands in a URL', () => {
     expect(() => readConfig({ SANDBOX_PUBLIC_URL: 'https://user:secret@blobs.example.org' })).toThrow(
       /^(?!.*secret).*$/s,
@@ -207,6 +231,28 @@ describe('the warnings at start', () => {
         SANDBOX_MAX_USER_BYTES: '2000',
       }),
     ).toEqual(['SANDBOX_MAX_USER_BYTES'])
+  })
+})
+
+describe('a variable that the service does not know', () => {
+  it.each([
+    ['SANDBOX_TTLMS', ' Did you mean SANDBOX_TTL_MS?'],
+    ['SANDBOX_TTL', ' Did you mean SANDBOX_TTL_MS?'],
+    ['SANDBOX_PUBLC_URL', ' Did you mean SANDBOX_PUBLIC_URL?'],
+    ['SANDBOX_MAX_BITES_', ' Did you mean SANDBOX_MAX_BYTES?'],
+    ['SANDBOX_UID', ''],
+    ['SANDBOX_SOMETHING_ELSE', ''],
+  ])('is named, with what was meant where that is close: %s', (variable, question) => {
+    expect(unknownVariables({ ...PUBLIC, [variable]: '1' })).toEqual([
+      { variable, message: `is no variable of the service, and has no effect.${question}` },
+    ])
+  })
+
+  it('is none of those that it reads, nor the client’s, nor what is unset, blank or of other programs', () => {
+    const known = Object.fromEntries(CONFIG_VARIABLES.map((name) => [name, '1']))
+    expect(
+      unknownVariables({ ...known, SANDBOX_URL: 'x', SANDBOX_X: ' ', SANDBOX_Y: undefined, DOCMOST_Z: '1' }),
+    ).toEqual([])
   })
 })
 

@@ -57,6 +57,19 @@ describe('the process', () => {
     expect(stderr()).toBe('')
   })
 
+  it('warns of a mistyped variable when it starts', async () => {
+    const { child, lines } = start({ ...LISTENING, SANDBOX_TTLMS: '1000' })
+    const warned: unknown[] = []
+    for await (const line of lines) {
+      const { variable, msg } = JSON.parse(line)
+      if (variable === 'SANDBOX_TTLMS') warned.push(msg)
+      if (msg === 'listening') break
+    }
+    expect(warned).toEqual(['is no variable of the service, and has no effect. Did you mean SANDBOX_TTL_MS?'])
+    child.kill('SIGTERM')
+    await once(child, 'close')
+  })
+
   it('says which address is taken', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
@@ -65,7 +78,7 @@ describe('the process', () => {
     const { child, stderr } = start({ ...LISTENING, SANDBOX_INTERNAL_PORT: port })
     expect(await once(child, 'close')).toEqual([1, null])
     expect(stderr()).toBe(
-      `blob-sandbox cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`,
+      `blob-sandbox cannot start: SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT (internal listener): listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`,
     )
     taken.close()
   })

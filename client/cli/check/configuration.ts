@@ -10,7 +10,7 @@ export async function checkConfiguration(
   environment: Environment,
 ): Promise<{ findings: Finding[]; config: Config | undefined }> {
   // The command line alone may reach into the server, and only when it needs it (DESIGN.md, Layout).
-  const { CONFIG_VARIABLES, ConfigError, configWarnings, readConfig } = await import(
+  const { CONFIG_VARIABLES, ConfigError, configWarnings, nearestName, readConfig } = await import(
     '../../../server/config.ts'
   )
   const findings: Finding[] = []
@@ -27,12 +27,12 @@ export async function checkConfiguration(
       findings.push(fault(message, { variable, mend }))
     }
   }
-  const known = new Set([...CONFIG_VARIABLES, ...Object.keys(CLIENT_VARIABLES)])
+  const known = [...CONFIG_VARIABLES, ...Object.keys(CLIENT_VARIABLES)]
   for (const name of Object.keys(environment)) {
-    if (!/^(?:SANDBOX|DOCMOST)_/.test(name) || known.has(name)) continue
-    findings.push(
-      warning('is no variable of the service', { variable: name, mend: 'look for a mistyped name' }),
-    )
+    if (!/^(?:SANDBOX|DOCMOST)_/.test(name) || known.includes(name)) continue
+    const meant = nearestName(name, known)
+    const mend = meant === undefined ? 'look for a mistyped name' : `if ${meant} is meant, call it so`
+    findings.push(warning('is no variable of the service', { variable: name, mend }))
   }
   const credentials = credentialsIn(environment)
   if (credentials.kind === 'incomplete' && !credentials.missing.includes('DOCMOST_TOKEN')) {

@@ -84,7 +84,7 @@ describe('blob-sandbox mcp', () => {
   })
 
   it('starts a service of its own where none is named, whose log is on standard error without secrets', async () => {
-    const mcp = start(alone({ LOG_LEVEL: 'trace', ...LOGIN, DOCMOST_TOKEN: '' }))
+    const mcp = start(alone({ LOG_LEVEL: 'trace', ...LOGIN, DOCMOST_TOKEN: '', SANDBOX_TTLMS: '1' }))
     await mcp.initialize()
     const link = uriOf(await mcp.stashPage(pageOf(1)))
     expect((await fetch(link)).status).toBe(200)
@@ -95,6 +95,7 @@ describe('blob-sandbox mcp', () => {
     expect(mcp.messages).toHaveLength(3)
     const log = mcp.stderr()
     expect(log).toContain('"outcome":"stored"')
+    expect(log).toContain('Did you mean SANDBOX_TTL_MS?')
     expect(log).not.toContain(PASSWORD)
     expect(log).not.toContain(LOGIN.DOCMOST_EMAIL)
     expect(log).not.toContain(OWNER_TOKEN)
