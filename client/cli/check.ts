@@ -83,7 +83,10 @@ async function* look(
     config === undefined
   ) {
     yield findingsOf('round trip').skipped(missing ?? '', {
-      mend: 'give --page <page> and credentials to stash it, fetch it back and drop it',
+      mend:
+        pageId === undefined
+          ? 'give --page <page> and credentials to stash it, fetch it back and drop it'
+          : 'do what the lines above say, then check again',
     })
     return
   }

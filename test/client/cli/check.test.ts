@@ -210,7 +210,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'warning',
         variable: 'SANDBOX_PUBLC_URL',
         message: 'is no variable of the service',
-        mend: 'look for a mistyped name',
+        mend: 'if SANDBOX_PUBLIC_URL is meant, call it so',
       },
     ])
   })
@@ -292,6 +292,19 @@ describe('blob-sandbox check names the line and the mend', () => {
         mend: 'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
       },
     ])
+  })
+
+  it('where a token that is not accepted keeps a page from being stashed', async () => {
+    const ended = await cli.run(['check', '--json', '--page', world.wiki.page('all').slugId], {
+      env: environment({ DOCMOST_TOKEN: 'expired-token' }),
+    })
+    expect(jsonOf(checkJsonSchema, ended).findings.at(-1)).toEqual({
+      check: 'round trip',
+      status: 'skipped',
+      variable: null,
+      message: 'there is no token that the wiki accepts',
+      mend: 'do what the lines above say, then check again',
+    })
   })
 
   it('where SANDBOX_URL leads to the public listener', async () => {

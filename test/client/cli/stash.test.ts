@@ -30,6 +30,25 @@ function addPageOf(files: number): string {
   return wiki.addPage({ title: 'Pictures', content: { type: 'doc', content: nodes } }).slugId
 }
 
+describe.each(['stash 0123456789', 'stats'])('blob-sandbox %s', (line) => {
+  it('says so when SANDBOX_URL leads to the public listener', async () => {
+    const { publicOrigin } = world.sandbox
+    const env = environment({ SANDBOX_URL: `${publicOrigin}/trpc` })
+    const { code, text, stderr } = await cli.run(line.split(' '), { env })
+    expect({ code, text }).toEqual({ code: 3, text: '' })
+    expect(stderr).toBe(
+      `error: SANDBOX_URL leads to the public listener (${publicOrigin}), which has no RPC: set it to the RPC on the internal listener, such as http://127.0.0.1:3101/trpc.\n`,
+    )
+  })
+
+  it('says what else may be wrong when another server answers at SANDBOX_URL', async () => {
+    const env = environment({ SANDBOX_URL: `${world.wiki.url}/trpc` })
+    const { code, stderr } = await cli.run(line.split(' '), { env })
+    expect(code).toBe(6)
+    expect(stderr).toMatch(/^error: The service cannot be reached at SANDBOX_URL: /)
+  })
+})
+
 describe('blob-sandbox stash', () => {
   it('prints the link alone on the first line, then what was mirrored and what failed, with reasons', async () => {
     const { code, text, stderr } = await cli.run(['stash', world.wiki.page('all').slugId], {
