@@ -46,7 +46,12 @@ export const SERVE_HELP: CommandHelp = {
     'Logs to standard output, one JSON object a line. SIGTERM or Ctrl-C stops it gracefully (code 0); a second one at once (code 1).',
   examples: ['SANDBOX_PUBLIC_URL=https://blobs.example.org blob-sandbox serve'],
   environment: SERVICE_VARIABLES,
-  exitCodes: [EXIT.ok, EXIT.unexpected, EXIT.usage, EXIT.configuration],
+  exitCodes: [EXIT.ok, EXIT.unexpected, EXIT.usage],
+  exitMeanings: {
+    [EXIT.ok]: 'stopped by a signal',
+    [EXIT.unexpected]: 'it could not start, the configuration included; or a second signal ended it at once',
+    [EXIT.usage]: 'the command line is wrong',
+  },
   jsonText: 'print { error } on standard output when it cannot start; the log is JSON anyway',
 }
 
@@ -141,12 +146,20 @@ export const MCP_HELP: CommandHelp = {
   name: 'mcp',
   summary: 'Run an MCP server on standard input and output that offers stash_page.',
   details:
-    'Against the service at SANDBOX_URL; with none set, against one that it starts itself, which needs SANDBOX_PUBLIC_URL. Logs go to standard error.',
+    'Against the service at SANDBOX_URL; with none set, against one that it starts itself, which needs SANDBOX_PUBLIC_URL. Ends with its input, or on SIGTERM or Ctrl-C (code 0). Logs go to standard error.',
   examples: ['SANDBOX_URL=http://127.0.0.1:3101/trpc DOCMOST_TOKEN=… blob-sandbox mcp'],
   environment: {
     ...CLIENT_VARIABLES,
+    SANDBOX_URL: "the service's RPC on its internal listener (unset: starts one)",
+    // Nobody is asked here.
+    DOCMOST_PASSWORD: '… and the password',
     'SANDBOX_…': 'of a service of its own, as in `blob-sandbox serve --help`',
   },
   environmentTitle: 'Environment (.env is not read):',
   exitCodes: [EXIT.ok, EXIT.unexpected, EXIT.usage, EXIT.configuration],
+  exitMeanings: {
+    [EXIT.ok]: 'its input ended, or a signal came',
+    [EXIT.unexpected]: 'something unexpected, or its own service could not start',
+    [EXIT.usage]: 'the command line is wrong',
+  },
 }

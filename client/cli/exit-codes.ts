@@ -24,8 +24,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   0: 'done',
-  1: 'something unexpected, or serve could not start',
-  2: 'the command line is wrong, or a file is in the way',
+  1: 'something unexpected (no space left, say), or serve could not start',
+  2: 'the command line is wrong, or the file cannot be written there',
   3: 'the configuration is wrong, or credentials are missing',
   4: 'not signed in, or not allowed',
   5: 'not found: no such page, or the link has expired',
@@ -34,9 +34,9 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   8: 'the bytes are not the promised ones, or nothing shows that they are',
   9: 'too large, or no document',
   10: 'check found a fault',
-  130: 'Ctrl-C',
+  130: 'Ctrl-C (serve and mcp end with 0)',
   141: 'the reader of the output went away',
-  143: 'terminated',
+  143: 'terminated by SIGTERM (serve and mcp end with 0)',
 }
 
 /** A failure as the command line tells it: one sentence, and what to do about it. */

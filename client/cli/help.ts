@@ -15,6 +15,8 @@ export interface CommandHelp {
   readonly environmentTitle?: string
   /** Those that this command ends with. */
   readonly exitCodes: readonly ExitCode[]
+  /** Where the usual meaning of a code says too much or too little. */
+  readonly exitMeanings?: Readonly<Partial<Record<ExitCode, string>>>
   /** What `--json` prints. */
   readonly json?: ZodObject
   /** Where the usual sentence on `--json` does not hold. */
@@ -43,7 +45,7 @@ export function describeCommand(help: CommandHelp): Command {
       ),
       ...section(
         bold('Exit codes:'),
-        help.exitCodes.map((code) => [String(code), EXIT_MEANINGS[code]]),
+        help.exitCodes.map((code) => [String(code), help.exitMeanings?.[code] ?? EXIT_MEANINGS[code]]),
       ),
     ].join('\n'),
   )

@@ -35,12 +35,12 @@ export interface ProgramOptions {
 
 /** The command line: each command runs, and tells its exit code. */
 export function createProgram({ environment, output, onExitCode }: ProgramOptions): CommanderCommand {
-  const run = async (action: Action, { json, signals }: Pick<RunOptions, 'json' | 'signals'>) => {
+  const run = async (action: Action, { json }: Pick<RunOptions, 'json'>) => {
     const withEnvFile: Action = async (context) => {
       loadEnvFile()
       return await action(context)
     }
-    onExitCode(await runCommand(withEnvFile, { json, signals: signals ?? 'abort', output, environment }))
+    onExitCode(await runCommand(withEnvFile, { json, output, environment }))
   }
 
   const program = new Command('blob-sandbox')
@@ -53,8 +53,8 @@ export function createProgram({ environment, output, onExitCode }: ProgramOption
     .addHelpText('after', exitCodeTable)
 
   const commands = [
-    describeCommand(SERVE_HELP).action((options: { json?: boolean }) =>
-      run(serve, { ...options, signals: 'command' }),
+    describeCommand(SERVE_HELP).action(async ({ json }: { json?: boolean }) =>
+      onExitCode(await runCommand(serve, { json, output, environment, signals: 'command' })),
     ),
 
     describeCommand(STASH_HELP)

@@ -1,4 +1,5 @@
 import type { CommandContext } from './context.ts'
+import { loadEnvFile } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit-codes.ts'
 
 /**
@@ -9,6 +10,7 @@ import { CommandError, EXIT, type ExitCode } from './exit-codes.ts'
 export async function serve({ environment }: Pick<CommandContext, 'environment'>): Promise<ExitCode> {
   const { ConfigError, serveUntilSignal } = await import('../../server/serve.ts')
   try {
+    loadEnvFile()
     await serveUntilSignal(environment)
     return EXIT.ok
   } catch (error) {
@@ -23,6 +25,7 @@ export async function serve({ environment }: Pick<CommandContext, 'environment'>
         error,
       )
     }
+    if (error instanceof CommandError) throw new CommandError(EXIT.unexpected, error.code, message, error)
     throw new CommandError(EXIT.unexpected, 'cannot-start', `cannot start: ${message}`, error)
   }
 }

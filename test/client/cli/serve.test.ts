@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SERVICE_VARIABLES } from '../../../client/cli/command-help.ts'
 import { CONFIG_VARIABLES } from '../../../server/config.ts'
@@ -48,8 +50,44 @@ describe('blob-sandbox serve', () => {
     const port = typeof address === 'object' ? String(address?.port) : ''
     const { code, stderr } = await cli.run(['serve'], { env: { ...LISTENING, SANDBOX_PORT: port } })
     expect(code).toBe(1)
-    expect(stderr).toBe(`error: cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`)
+    expect(stderr).toBe(
+      `error: cannot start: SANDBOX_HOST, SANDBOX_PORT (public listener): listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`,
+    )
     taken.close()
+  })
+
+  it('ends with 1 when .env cannot be read', async () => {
+    const cwd = await cli.folder()
+    await mkdir(join(cwd, '.env'))
+    const { code, stderr } = await cli.run(['serve'], { cwd, env: LISTENING })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^error: \.env cannot be read \(\w+\)\n$/)
+  })
+
+  it('lists the exit codes that it has', async () => {
+    const { text } = await cli.run(['serve', '--help'])
+    expect(text).toMatch(/\(code 0\); a second one at once\s\(code 1\)\./)
+    expect(text.slice(text.indexOf('Exit codes:'))).toBe(
+      'Exit codes:\n' +
+        '  0  stopped by a signal\n' +
+        '  1  it could not start, the configuration included; or a second signal ended it at once\n' +
+        '  2  the command line is wrong\n',
+    )
+  })
+
+  it('alone is not what mcp says of SANDBOX_URL: unset, mcp starts a service', async () => {
+    const { text } = await cli.run(['mcp', '--help'])
+    expect(text).toContain(
+      "SANDBOX_URL       the service's RPC on its internal listener (unset: starts one)\n",
+    )
+    expect(text).not.toContain('(default http://127.0.0.1:3101/trpc)')
+    expect(text).toContain('  0  its input ended, or a signal came\n')
+  })
+
+  it('says in the table of all exit codes that signals end serve and mcp with 0', async () => {
+    const { text } = await cli.run(['--help'])
+    expect(text).toContain('  130  Ctrl-C (serve and mcp end with 0)\n')
+    expect(text).toContain('  143  terminated by SIGTERM (serve and mcp end with 0)\n')
   })
 
   it('explains every variable of the service in its help', () => {
