@@ -150,7 +150,14 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     expect(service.lines.filter(isDelivery).map(({ outcome }) => outcome)).toEqual(
       Array(READERS + 1).fill('complete'),
     )
-    expect(service.lines.some(({ msg }) => msg === 'stopped')).toBe(true)
+    expect(service.lines.at(-1)?.msg).toBe('stopped')
+  })
+
+  it('is logged first, then that the service has stopped, though nothing had to be waited for', async () => {
+    service = await startService()
+    service.child.kill('SIGTERM')
+    expect(await service.exited).toEqual([0, null])
+    expect(service.lines.slice(-2).map(({ msg }) => msg)).toEqual([STOPPING, 'stopped'])
   })
 
   it('ends stashes under way with when to come back: they would be lost with the process', async () => {
