@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { configWarnings, readConfig, unknownVariables } from './config.ts'
 import { createLog } from './ops/log.ts'
 import { startSandbox } from './sandbox.ts'
@@ -14,7 +15,8 @@ export async function serveUntilSignal(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const config = readConfig(environment)
-  const log = createLog(config.logLevel)
+  const destination = pino.destination()
+  const log = createLog(config.logLevel, destination)
   for (const { variable, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
     log.warn({ variable }, message)
   }
@@ -27,11 +29,28 @@ export async function serveUntilSignal(
     }
     isStopping = true
     log.info({ signal }, 'stopping; a second signal ends at once')
-    void sandbox.stop().then(() => {
+    void sandbox.stop().then(async () => {
       log.info('stopped')
+      await written(destination)
       process.exit(0)
     })
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+}
+
+/** Who reads the log may be slow, or gone. */
+const LOG_DRAIN_MS = 1_000
+
+/**
+ * Resolves when all lines have been written. pino writes in the background, and at exit what waits goes out at once, so
+ * before a line that is still being written; its `flush` does not wait where nothing is buffered (sonic-boom 4.2.1).
+ */
+function written(destination: ReturnType<typeof pino.destination>): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, LOG_DRAIN_MS)
+    destination.once('drain', resolve)
+    // Nothing, but it drains too: also where the level left the last line out.
+    destination.write('')
+  })
 }
