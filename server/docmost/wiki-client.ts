@@ -16,7 +16,12 @@ const TOKEN = /^[\x21-\x7e]+$/
 
 const meSchema = z.object({
   data: z.object({
-    user: z.object({ id: z.string().min(1), role: z.string(), workspaceId: z.string() }),
+    // What is remembered of a user is small; real ones have UUIDs.
+    user: z.object({
+      id: z.string().min(1).max(100),
+      role: z.string().max(100),
+      workspaceId: z.string().max(100),
+    }),
   }),
 })
 

@@ -3,6 +3,8 @@ import { MAX_LISTED_NAME_CHARACTERS } from '../../shared/link.ts'
 /** With 20 names of at most this many bytes of UTF-8 a link's answer stays under 6 KB in any script. */
 const MAX_LISTED_NAME_BYTES = 160
 const MAX_TITLE_CHARACTERS = 200
+const MAX_STORED_NAME_CHARACTERS = 400
+const STORED_END_CHARACTERS = 50
 
 /** A file name as a link lists it: well-formed, at most 80 characters and 160 bytes of UTF-8. */
 export function listedName(name: string): string {
@@ -19,7 +21,23 @@ export function listedName(name: string): string {
 
 /** A page's title as a link carries it: well-formed, at most 200 characters; a model has to read it. */
 export function clippedTitle(title: string): string {
-  return clip(title, MAX_TITLE_CHARACTERS)
+  return flat(clip(title, MAX_TITLE_CHARACTERS))
+}
+
+/**
+ * A file's name as the store keeps it: its beginning and its end, extension and all, when it is longer than any file
+ * system takes. A page can give every file a name of 64 KB, and the store counts bodies, not names.
+ */
+export function storedName(name: string): string {
+  const middle = name.length - MAX_STORED_NAME_CHARACTERS
+  return flat(
+    middle > 0 ? name.slice(0, -STORED_END_CHARACTERS - middle) + name.slice(-STORED_END_CHARACTERS) : name,
+  )
+}
+
+/** A copy: a slice of a string keeps the whole of it in memory. What is not well-formed becomes U+FFFD. */
+function flat(text: string): string {
+  return Buffer.from(text).toString()
 }
 
 /** The first characters (UTF-16 code units), never half a pair. */

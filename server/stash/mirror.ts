@@ -1,7 +1,9 @@
 import { setMaxListeners } from 'node:events'
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { FailureReason } from '../../shared/link.ts'
 import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
+import { storedName } from './listed-name.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
 import type { FileReference } from './references.ts'
 
@@ -45,10 +47,14 @@ export interface MirrorOptions {
   readonly onFile?: ((isMirrored: boolean) => void) | undefined
 }
 
+/** References that are looked at before the event loop gets a turn: about a millisecond. */
+const TURN_REFERENCES = 4_096
+
 /** One entry per attachment id (the name and the query do not count), in the order of the page. */
-export function distinctFiles(references: readonly FileReference[]): PageFile[] {
+export async function distinctFiles(references: readonly FileReference[]): Promise<PageFile[]> {
   const files = new Map<string, PageFile>()
-  for (const { attachmentId, name, isMedia } of references) {
+  for (const [index, { attachmentId, name, isMedia }] of references.entries()) {
+    if (index % TURN_REFERENCES === TURN_REFERENCES - 1) await eventLoopTurn()
     const known = files.get(attachmentId)
     if (known === undefined) files.set(attachmentId, { attachmentId, name, isMedia })
     else if (isMedia && !known.isMedia) files.set(attachmentId, { ...known, isMedia })
@@ -125,7 +131,7 @@ async function mirrorFile(
         head = Buffer.concat([head, chunk.subarray(0, MAX_SNIFFED_BYTES - head.length)])
       await writer.write(chunk)
     }
-    await writer.seal({ mediaType: await mediaTypeOf(answer.mediaType, head), name: file.name })
+    await writer.seal({ mediaType: await mediaTypeOf(answer.mediaType, head), name: storedName(file.name) })
     const { id } = writer
     writer = undefined
     return { id }

@@ -1,12 +1,18 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
-import { BLOB_PATH, MAX_LISTED_FAILURES, type StashLink } from '../../shared/link.ts'
+import {
+  BLOB_PATH,
+  type FailureReason,
+  type FileFailure,
+  MAX_LISTED_FAILURES,
+  type StashLink,
+} from '../../shared/link.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
 import type { StashCounters } from './counters.ts'
 import { StashError } from './errors.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
 import { clippedTitle, listedName } from './listed-name.ts'
-import { distinctFiles, mirrorFiles } from './mirror.ts'
+import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
 import type { ScannedPage } from './references.ts'
 import { rewrite, rewrittenUpperBound } from './rewrite.ts'
@@ -83,7 +89,7 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
   const draft = options.store.open(request.user)
   try {
     const { answer, page, document } = await readAndReserve(pageId, draft, request, options)
-    const files = distinctFiles(page.references)
+    const files = await distinctFiles(page.references)
     const progress = { files: files.length, mirrored: 0, failed: 0 }
     request.onProgress?.({ ...progress })
     const { mirrored, failed } = await mirrorFiles(files, {
@@ -123,16 +129,25 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       title,
       updatedAt: page.updatedAt,
       images: { mirrored: mirrored.size, failed: failed.size },
-      failures: files
-        .flatMap(({ attachmentId, name }) => {
-          const reason = failed.get(attachmentId)
-          return reason === undefined ? [] : [{ attachmentId, name: listedName(name), reason }]
-        })
-        .slice(0, MAX_LISTED_FAILURES),
+      failures: listedFailures(files, failed),
     }
   } finally {
     await draft.discard()
   }
+}
+
+/** The first failures, in the order of the page. */
+function listedFailures(
+  files: readonly PageFile[],
+  failed: ReadonlyMap<string, FailureReason>,
+): FileFailure[] {
+  const listed: FileFailure[] = []
+  for (const { attachmentId, name } of files) {
+    const reason = failed.get(attachmentId)
+    if (reason !== undefined) listed.push({ attachmentId, name: listedName(name), reason })
+    if (listed.length === MAX_LISTED_FAILURES) break
+  }
+  return listed
 }
 
 const BLOB_ID_LENGTH = 36

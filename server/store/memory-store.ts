@@ -1,7 +1,7 @@
 import { type DraftStore, MemoryDraft, type SealedBlob } from './draft.ts'
 import { chooseEvictions, evictable, freedBytes, type Missing } from './eviction.ts'
 import { Ledger } from './ledger.ts'
-import { Slabs, UNIT_BYTES } from './slabs.ts'
+import { Slabs } from './slabs.ts'
 import { Stash, type StashContext, type StoredBlob } from './stash.ts'
 import {
   type BlobInfo,
@@ -22,8 +22,8 @@ export interface MemoryStoreOptions {
   /** Cap on what one user holds and reserves. Bytes that several of the user's blobs show count once. */
   readonly maxUserBytes: number
   /**
-   * Cap on blobs, unfinished ones included: beside its bytes each takes about 0.8 KiB, and its bytes a whole KiB at
-   * least. A user may have the same part of them as of the bytes. Default: one for each KiB of `maxTotalBytes`, and no
+   * Cap on blobs, unfinished ones included: whatever its size each takes up to 3 KiB of memory beside its
+   * bytes. A user may have the same part of them as of the bytes. Default: one for each 4 KiB of `maxTotalBytes`, and no
    * fewer than a thousand.
    */
   readonly maxBlobs?: number
@@ -41,6 +41,10 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
 /** However small the store. */
 const LEAST_BLOBS = 1_000
 
+/** How long the count of evictable bytes is good for, unless a stash goes meanwhile. */
+const COUNTED_FOR_MS = 1_000
+const BYTES_A_BLOB = 4_096
+
 class MemoryStore implements Store, DraftStore, StashContext {
   readonly now: () => number
   readonly slabs: Slabs
@@ -57,11 +61,13 @@ class MemoryStore implements Store, DraftStore, StashContext {
   readonly #stashes = new Set<Stash>()
   readonly #blobs = new Map<string, StoredBlob>()
   readonly #counters = { stashesStored: 0, stashesExpired: 0, stashesEvicted: 0, stashesDropped: 0 }
+  /** What `stats` last found, until a stash goes. */
+  #evictableBytes: { readonly at: number; readonly bytes: number } | undefined
   #closed = false
 
   constructor(options: MemoryStoreOptions) {
     const { ttlMs, maxTotalBytes, maxUserBytes, now = Date.now, sweepMs = 1000 } = options
-    const { maxBlobs = Math.max(LEAST_BLOBS, Math.floor(maxTotalBytes / UNIT_BYTES)) } = options
+    const { maxBlobs = Math.max(LEAST_BLOBS, Math.floor(maxTotalBytes / BYTES_A_BLOB)) } = options
     this.now = now
     this.#ttlMs = ttlMs
     this.#maxBytes = maxTotalBytes
@@ -101,7 +107,10 @@ class MemoryStore implements Store, DraftStore, StashContext {
     return stashes.slice(Math.max(0, stashes.length - newest)).map(summary)
   }
 
-  /** Gauges tell what lies in memory: a stash that has expired counts until the next sweep or call that meets it. */
+  /**
+   * Gauges tell what lies in memory: a stash that has expired counts until the next sweep or call that meets it. What
+   * could be evicted is of the last second.
+   */
   async stats(): Promise<StoreStats> {
     const { heldBytes, reservedBytes } = this.ledger
     return {
@@ -110,7 +119,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
       heldBytes,
       reservedBytes,
       freeBytes: this.#maxBytes - heldBytes - reservedBytes,
-      evictableBytes: freedBytes(evictable(this.#stashes, this.now())),
+      evictableBytes: this.#countEvictable(),
       stashes: this.#stashes.size,
       blobs: this.#blobs.size,
       reservedBlobs: Array.from(this.#drafts).reduce((sum, draft) => sum + draft.blobs, 0),
@@ -164,6 +173,15 @@ class MemoryStore implements Store, DraftStore, StashContext {
     return undefined
   }
 
+  /** Looks at every blob, so once a second at most, however often it is asked. */
+  #countEvictable(): number {
+    const now = this.now()
+    if (this.#evictableBytes === undefined || Math.abs(now - this.#evictableBytes.at) >= COUNTED_FOR_MS) {
+      this.#evictableBytes = { at: now, bytes: freedBytes(evictable(this.#stashes, now)) }
+    }
+    return this.#evictableBytes.bytes
+  }
+
   #sweep(): void {
     const now = this.now()
     for (const stash of this.#stashes) {
@@ -178,6 +196,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
   }
 
   #remove(stash: Stash): void {
+    this.#evictableBytes = undefined
     this.#stashes.delete(stash)
     for (const blob of stash.blobs) this.#blobs.delete(blob.info.id)
     stash.remove()

@@ -80,7 +80,8 @@ export async function benchBlobCount(options: {
 }
 
 async function holding(contestants: Contestants, count: number) {
-  const channel = await contestants.service()
+  // The store takes one blob for each 4 KiB of its cap.
+  const channel = await contestants.service({ SANDBOX_MAX_TOTAL_BYTES: String(MANY * 4_096) })
   const { public: origin } = await channel.ask('origins', null)
   const paths = await channel.ask('fillMany', { count, bytes: BYTES })
   return { channel, origin, paths }

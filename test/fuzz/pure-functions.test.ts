@@ -168,7 +168,7 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
     )
   })
 
-  it('distinct files are each attachment once, in order, shown if any of its places shows it', () => {
+  it('distinct files are each attachment once, in order, shown if any of its places shows it', async () => {
     const reference = fc.record({
       attachmentId: fc.constantFrom('a', 'b', 'c', 'd'),
       name: text,
@@ -176,9 +176,9 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
       end: fc.nat(),
       isMedia: fc.boolean(),
     })
-    fc.assert(
-      fc.property(fc.array(reference, { maxLength: 12 }), (references) => {
-        const files = distinctFiles(references)
+    await fc.assert(
+      fc.asyncProperty(fc.array(reference, { maxLength: 12 }), async (references) => {
+        const files = await distinctFiles(references)
         expect(files.map(({ attachmentId }) => attachmentId)).toEqual([
           ...new Set(references.map(({ attachmentId }) => attachmentId)),
         ])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clippedTitle, listedName } from '../../../server/stash/listed-name.ts'
+import { clippedTitle, listedName, storedName } from '../../../server/stash/listed-name.ts'
 
 describe('the name of a failed file in a link', () => {
   it('stays as it is when it is short', () => {
@@ -27,5 +27,15 @@ describe('the title in a link', () => {
     expect(clippedTitle('t'.repeat(300))).toBe('t'.repeat(200))
     expect(clippedTitle(`${'t'.repeat(199)}🚀`)).toBe('t'.repeat(199))
     expect(clippedTitle(`${'t'.repeat(198)}🚀`)).toBe(`${'t'.repeat(198)}🚀`)
+  })
+})
+
+describe('the name that the store keeps', () => {
+  it('is the whole of any name that a file system takes', () => {
+    expect(storedName(`${'n'.repeat(396)}.png`)).toBe(`${'n'.repeat(396)}.png`)
+  })
+
+  it('of a longer one is its beginning and its end', () => {
+    expect(storedName(`begin${'n'.repeat(65_000)}.png`)).toBe(`begin${'n'.repeat(391)}.png`)
   })
 })

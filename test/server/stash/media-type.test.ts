@@ -94,3 +94,11 @@ describe('mediaTypeOf', () => {
     )
   })
 })
+
+it('decides about a hostile media type at once', () => {
+  // Two ways to match the white space between semicolons would take this longer than anybody waits.
+  expect(mediaTypeOf(`a/b${';  '.repeat(80)}!`, new Uint8Array())).toBeInstanceOf(Promise)
+  expect(mediaTypeOf(`a/b${' ;  '.repeat(60)}`.trim(), new Uint8Array())).toBe(
+    `a/b${' ;  '.repeat(60)}`.trim(),
+  )
+})
