@@ -1,9 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { LoginResult, WikiLogin } from '../docmost/login.ts'
 import { WikiError } from '../docmost/wiki.ts'
 import { type AttemptLimits, createAttemptLimit } from './attempt-limit.ts'
 import { refuse } from './refuse.ts'
+import { isFromThisOrigin, isJson } from './request-head.ts'
 
 /** The wiki's own limit is about five logins a minute (docmost/FACTS.md), and this service is one address to it. */
 const LIMITS: AttemptLimits = { perAddress: 5, total: 20, windowMs: 60_000 }
@@ -22,8 +23,8 @@ export function registerLogin(app: FastifyInstance, options: { login: WikiLogin;
   const waitMs = createAttemptLimit(LIMITS, options.now)
 
   app.post('/login', async (request, reply) => {
-    if (!isJson(request)) return refuse(reply, 415, 'Send e-mail and password as application/json.')
-    if (!isFromThisOrigin(request))
+    if (!isJson(request.headers)) return refuse(reply, 415, 'Send e-mail and password as application/json.')
+    if (!isFromThisOrigin(request.headers))
       return refuse(reply, 403, 'Only the page of this service may log in here.')
     const credentials = credentialsSchema.safeParse(request.body)
     if (!credentials.success) return refuse(reply, 400, 'Enter an e-mail address and a password.')
@@ -61,24 +62,4 @@ function refuseUntil(reply: FastifyReply, waitMs: number, what: string): Fastify
   const seconds = Math.ceil(waitMs / 1000)
   reply.header('retry-after', seconds)
   return refuse(reply, 429, `${what}: try again in ${seconds} s.`)
-}
-
-/** A form of another site can send other types without asking first (Fetch, "CORS-safelisted request-header"). */
-function isJson(request: FastifyRequest): boolean {
-  return /^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')
-}
-
-/**
- * Whether a page of this origin sends it. Browsers say so in `Sec-Fetch-Site` to trustworthy addresses only (W3C Fetch
- * Metadata), but in `Origin` with every POST (Fetch, "append a request `Origin` header"). Behind a TLS proxy the scheme
- * differs, the host does not.
- */
-function isFromThisOrigin({ headers }: FastifyRequest): boolean {
-  const site = headers['sec-fetch-site']
-  if (site !== undefined) return site === 'same-origin' || site === 'none'
-  return headers.host !== undefined && hostOf(headers.origin) === headers.host.toLowerCase()
-}
-
-function hostOf(origin: string | undefined): string | undefined {
-  return origin !== undefined && URL.canParse(origin) ? new URL(origin).host : undefined
 }

@@ -6,7 +6,7 @@ import type { WikiObservation } from './observed-wiki.ts'
 
 export interface Metrics {
   readonly contentType: string
-  /** Everything in Prometheus' text format. */
+  /** Everything in Prometheus' text format. Who asks while it is being put together gets the same. */
   text(): Promise<string>
   noteStash(stash: { outcome: StashOutcome; durationMs: number }): void
   noteWiki(observation: WikiObservation): void
@@ -29,24 +29,16 @@ export function createMetrics(sources: {
   const registry = new Registry()
   const registers = [registry]
 
-  const storeGauge = (name: string, help: string, value: (stats: StoreStats) => number) =>
-    new Gauge({
-      name: `blob_sandbox_${name}`,
-      help,
-      registers,
-      async collect() {
-        this.set(value(await store.stats()))
-      },
-    })
-  const storeCounter = (name: string, help: string, value: (stats: StoreStats) => number) =>
-    new Counter({
-      name: `blob_sandbox_${name}_total`,
-      help,
-      registers,
-      async collect() {
-        setTotal(this, {}, value(await store.stats()))
-      },
-    })
+  const fromStore: ((stats: StoreStats) => void)[] = []
+
+  const storeGauge = (name: string, help: string, value: (stats: StoreStats) => number) => {
+    const gauge = new Gauge({ name: `blob_sandbox_${name}`, help, registers })
+    fromStore.push((stats) => gauge.set(value(stats)))
+  }
+  const storeCounter = (name: string, help: string, value: (stats: StoreStats) => number) => {
+    const total = new Counter({ name: `blob_sandbox_${name}_total`, help, registers })
+    fromStore.push((stats) => setTotal(total, {}, value(stats)))
+  }
   const counter = <Label extends string>(
     name: string,
     help: string,
@@ -140,9 +132,21 @@ export function createMetrics(sources: {
   })
 
   const ofProcess = processRegistry()
+  /** The store is asked once: its numbers fit together, and some take a walk over all that it holds. */
+  const scrape = async () => {
+    const stats = await store.stats()
+    for (const set of fromStore) set(stats)
+    return `${await registry.metrics()}\n${await ofProcess.metrics()}`
+  }
+  let scraping: Promise<string> | undefined
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    text: async () => `${await registry.metrics()}\n${await ofProcess.metrics()}`,
+    text() {
+      scraping ??= scrape().finally(() => {
+        scraping = undefined
+      })
+      return scraping
+    },
     noteStash: ({ outcome, durationMs }) => stashDuration.observe({ outcome }, durationMs / 1000),
     noteWiki: ({ call, outcome, durationMs }) => wikiDuration.observe({ call, outcome }, durationMs / 1000),
   }

@@ -100,14 +100,26 @@ export function errorDetail(error: TRPCError): SandboxErrorData {
   return error instanceof RpcError ? error.detail : {}
 }
 
-/** The text on the wire: never an unexpected error's own. */
+/** The text on the wire: never one that was written elsewhere, which may tell of the inside. */
 export function errorMessage(error: TRPCError): string {
+  if (error instanceof RpcError) return error.message
   if (isUnexpected(error)) return INTERNAL_MESSAGE
   if (error.cause instanceof ZodError) {
     const issues = error.cause.issues.map((issue) => `${issue.path.join('.') || 'input'}: ${issue.message}`)
     return `The input will not do: ${issues.join('; ')}.`
   }
-  return error.message
+  return OTHERS_MESSAGES[error.code] ?? MALFORMED_MESSAGE
+}
+
+const MALFORMED_MESSAGE = 'The request is malformed: send it with the typed client.'
+
+/** For the errors of tRPC itself. */
+const OTHERS_MESSAGES: Partial<Record<RpcCode, string>> = {
+  NOT_FOUND: 'There is no such procedure: the client and the service are of different versions.',
+  METHOD_NOT_SUPPORTED: 'This procedure is not called with this method: send it with the typed client.',
+  UNSUPPORTED_MEDIA_TYPE: 'Send the input as application/json.',
+  PAYLOAD_TOO_LARGE: 'The request is too large.',
+  CLIENT_CLOSED_REQUEST: 'The call was cancelled.',
 }
 
 const WIKI_ERRORS: Record<WikiErrorCode, readonly [RpcCode, string, string]> = {

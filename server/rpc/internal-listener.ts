@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { isIPv4, isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { WikiLogin } from '../docmost/login.ts'
@@ -12,10 +12,25 @@ import { registerPage } from '../ops/page.ts'
 import { refuse } from '../ops/refuse.ts'
 import type { RpcContext, SandboxService } from './context.ts'
 import { isUnexpected } from './errors.ts'
+import { guardRequests } from './request-guard.ts'
 import { type AppRouter, appRouter } from './router.ts'
 
 /** Inputs are page ids and links: small. */
 const MAX_REQUEST_BYTES = 16 * 1024
+
+export interface InternalLimits {
+  /** Until the head of a request is there. */
+  readonly headersTimeoutMs: number
+  /** Until the whole request is there; its answer may take longer. */
+  readonly requestTimeoutMs: number
+  readonly maxConnections: number
+}
+
+const DEFAULT_LIMITS: InternalLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 15_000,
+  maxConnections: 500,
+}
 
 export interface InternalListenerOptions {
   readonly service: SandboxService
@@ -27,6 +42,7 @@ export interface InternalListenerOptions {
   readonly login: WikiLogin
   /** Where the operator's page was built to; found by itself when `undefined`. */
   readonly pageFolder: string | undefined
+  readonly limits?: InternalLimits
 }
 
 /**
@@ -41,25 +57,26 @@ export function createInternalListener({
   metrics,
   login,
   pageFolder,
+  limits = DEFAULT_LIMITS,
 }: InternalListenerOptions): FastifyInstance {
   const app = Fastify({
     bodyLimit: MAX_REQUEST_BYTES,
+    requestTimeout: limits.requestTimeoutMs,
+    http: {
+      headersTimeout: limits.headersTimeoutMs,
+      // Node looks for late requests this often; its default of 30 s would treble the limits.
+      connectionsCheckingInterval: Math.max(1, Math.min(2_000, limits.headersTimeoutMs / 4)),
+    },
     routerOptions: { maxParamLength: 100 },
     genReqId: () => randomBytes(6).toString('hex'),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    frameworkErrors: (_error, _request, reply) => refuse(reply, 400, 'The URL is malformed.'),
+    frameworkErrors: (_error, _request, reply) =>
+      refuse(reply.header('connection', 'close'), 400, 'The URL is malformed.'),
   })
 
-  // A page in a browser that rebinds its own name to this address still sends that name.
-  app.addHook('onRequest', async (request, reply) => {
-    if (isAcceptedHost(request.headers.host, hosts)) return
-    await refuse(
-      reply,
-      421,
-      'This Host is not served here: use an IP address or localhost, or list the name in SANDBOX_INTERNAL_HOSTS.',
-    )
-  })
+  app.server.maxConnections = limits.maxConnections
+  guardRequests(app, { hosts, maxBodyBytes: MAX_REQUEST_BYTES })
   app.setNotFoundHandler((_request, reply) =>
     refuse(reply, 404, "There is nothing here; the RPC is at /trpc, the operator's page at /."),
   )
@@ -139,13 +156,4 @@ function endConnectionsAtStop(app: FastifyInstance): void {
 /** RFC 6750 §2.1; the scheme's name is case-insensitive (RFC 9110 §11.1). */
 export function bearerToken(authorization: string | undefined): string | undefined {
   return /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? '')?.[1]
-}
-
-/** Whether a `Host` (RFC 9110 §7.2) names this listener: an IP literal, `localhost`, or one of the names. */
-export function isAcceptedHost(header: string | undefined, names: readonly string[]): boolean {
-  const host = header?.toLowerCase().replace(/:\d*$/, '')
-  if (host === undefined) return false
-  const bracketed = /^\[(.*)\]$/.exec(host)?.[1]
-  const isAddress = bracketed === undefined ? isIPv4(host) : isIPv6(bracketed)
-  return host === 'localhost' || isAddress || names.includes(host)
 }

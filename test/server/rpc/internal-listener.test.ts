@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bearerToken, isAcceptedHost } from '../../../server/rpc/internal-listener.ts'
+import { bearerToken } from '../../../server/rpc/internal-listener.ts'
+import { isAcceptedHost } from '../../../server/rpc/request-guard.ts'
 
 describe('the Host of the internal listener', () => {
   it.each([
