@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { findSandboxUrls, replaceSandboxUrls, sandboxBase } from '../document-urls.ts'
 import { type FetchedStash, fetchStash } from '../fetch-stash.ts'
@@ -106,7 +106,22 @@ async function claimFolder(folder: string, force: boolean): Promise<boolean> {
       'The folder is not empty: name a new one, or give --force to replace what has the same names.',
     )
   }
+  if (entries.includes(FILES)) await refuseForeignFiles(join(folder, FILES))
   return false
+}
+
+/** `mkdir` takes a link to a folder for one, and the files would be written wherever it leads. */
+async function refuseForeignFiles(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: unknown) => {
+    throw cannotWrite(path, error)
+  })
+  if (found.isDirectory()) return
+  const kind = found.isSymbolicLink() ? 'a symbolic link' : 'no folder'
+  throw new CommandError(
+    EXIT.usage,
+    'not-a-folder',
+    `${FILES} in that folder is ${kind}, and files are written into no other place: move it away, or name another folder.`,
+  )
 }
 
 async function saveFiles(

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pullJsonSchema } from '../../../client/cli/json-schemas.ts'
@@ -120,6 +120,27 @@ describe('blob-sandbox pull', () => {
     expect(await cli.run(['pull', uri, join(folder, 'mine.txt')])).toMatchObject({ code: 2 })
     expect(await cli.run(['pull', 'nonsense', join(folder, 'new')])).toMatchObject({ code: 2 })
     expect((await readdir(folder)).sort()).toEqual(['files', 'mine.txt', 'page.json'])
+  })
+
+  it.each([
+    ['a symbolic link', (path: string, elsewhere: string) => symlink(elsewhere, path)],
+    ['no folder', (path: string) => writeFile(path, 'mine')],
+  ])('refuses a `files` that is %s, --force or not, and touches nothing', async (kind, make) => {
+    const folder = await cli.folder()
+    const elsewhere = await cli.folder()
+    const { uri } = await stashOf([{ name: 'a.png', body: 'new' }])
+    await writeFile(join(folder, 'page.json'), 'older')
+    await make(join(folder, 'files'), elsewhere)
+    const refused = await cli.run(['pull', uri, folder, '--force', '--json'])
+    expect(refused.code).toBe(2)
+    expect(errorOf(refused)).toMatchObject({
+      code: 'not-a-folder',
+      exitCode: 2,
+      message: `files in that folder is ${kind}, and files are written into no other place: move it away, or name another folder.`,
+    })
+    expect(await readdir(elsewhere)).toEqual([])
+    expect(await readFile(join(folder, 'page.json'), 'utf8')).toBe('older')
+    expect((await readdir(folder)).sort()).toEqual(['files', 'page.json'])
   })
 
   it('leaves nothing behind when there is nothing to pull', async () => {
