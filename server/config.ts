@@ -156,23 +156,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     const value = environment[name]?.trim()
     return value ? [[name, value] as const] : []
   })
-  const parsed = environmentSchema.safeParse(Object.fromEntries(set))
+  const given = Object.fromEntries(set)
+  const parsed = environmentSchema.safeParse(given)
   const problems: ConfigProblem[] = (parsed.error?.issues ?? []).map((issue) => ({
     variable: String(issue.path[0]),
     message: issue.message,
   }))
-  if (!parsed.success) throw new ConfigError(problems)
+  const collision = portCollision(given)
+  if (collision !== undefined) problems.push(collision)
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const env = parsed.data
-  const hosts = [env.SANDBOX_HOST, env.SANDBOX_INTERNAL_HOST]
-  const mayCollide = hosts[0] === hosts[1] || hosts.some(isWildcard)
-  if (mayCollide && env.SANDBOX_PORT !== 0 && env.SANDBOX_PORT === env.SANDBOX_INTERNAL_PORT) {
-    throw new ConfigError([
-      {
-        variable: 'SANDBOX_INTERNAL_PORT',
-        message: `${env.SANDBOX_INTERNAL_PORT} is the public listener's port too; give the internal listener another one`,
-      },
-    ])
-  }
   return {
     publicUrl: env.SANDBOX_PUBLIC_URL,
     host: env.SANDBOX_HOST,
@@ -191,6 +184,26 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     fetchTimeoutMs: env.SANDBOX_FETCH_TIMEOUT_MS,
     stashTimeoutMs: env.SANDBOX_STASH_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,
+  }
+}
+
+const listenersSchema = environmentSchema.pick({
+  SANDBOX_HOST: true,
+  SANDBOX_PORT: true,
+  SANDBOX_INTERNAL_HOST: true,
+  SANDBOX_INTERNAL_PORT: true,
+})
+
+/** Whether both listeners want one port of one address; looked at alone, so that it is told with all other problems. */
+function portCollision(given: Readonly<Record<string, string>>): ConfigProblem | undefined {
+  const { data } = listenersSchema.safeParse(given)
+  if (data === undefined || data.SANDBOX_PORT === 0 || data.SANDBOX_PORT !== data.SANDBOX_INTERNAL_PORT)
+    return
+  const hosts = [data.SANDBOX_HOST, data.SANDBOX_INTERNAL_HOST]
+  if (hosts[0] !== hosts[1] && !hosts.some(isWildcard)) return
+  return {
+    variable: 'SANDBOX_INTERNAL_PORT',
+    message: `${data.SANDBOX_INTERNAL_PORT} is the public listener's port too; give the internal listener another one`,
   }
 }
 

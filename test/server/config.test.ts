@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { CLIENT_VARIABLES, DEFAULT_SANDBOX_URL } from '../../client/cli/environment.ts'
 import {
   CONFIG_VARIABLES,
   ConfigError,
@@ -178,6 +179,14 @@ describe('the configuration', () => {
       }),
     ).toEqual([])
   })
+
+  it('reports the one port of both listeners with every other problem', () => {
+    expect(problemsOf({ SANDBOX_PORT: '3101', SANDBOX_TTL_MS: '1h' })).toEqual([
+      'SANDBOX_PUBLIC_URL',
+      'SANDBOX_TTL_MS',
+      'SANDBOX_INTERNAL_PORT',
+    ])
+  })
 })
 
 describe('the warnings at start', () => {
@@ -263,15 +272,19 @@ describe('every variable', () => {
     expect(text('README.md')).toContain(`\`${variable}\``)
   })
 
-  it('of .env.example is one that the service reads, with the default where it is commented out', () => {
+  it('of .env.example is one that the service or the command line reads, with the default where it is commented out', () => {
     const lines = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')
       .split('\n')
       .flatMap((line) => /^(#?)([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 4) ?? [])
     const examples: Record<string, string> = {}
     for (let index = 0; index < lines.length; index += 3)
       examples[lines[index + 1] ?? ''] = lines[index + 2] ?? ''
-    expect(Object.keys(examples).sort()).toEqual([...CONFIG_VARIABLES].sort())
-    const { DOCMOST_APP_URL, ...defaults } = examples
+    const read = new Set([...CONFIG_VARIABLES, ...Object.keys(CLIENT_VARIABLES)])
+    expect(Object.keys(examples).sort()).toEqual([...read].sort())
+    const { DOCMOST_APP_URL, SANDBOX_URL, DOCMOST_TOKEN, DOCMOST_EMAIL, DOCMOST_PASSWORD, ...defaults } =
+      examples
+    expect(SANDBOX_URL).toBe(DEFAULT_SANDBOX_URL)
+    expect([DOCMOST_TOKEN, DOCMOST_EMAIL, DOCMOST_PASSWORD]).toEqual(['', '', ''])
     expect(DOCMOST_APP_URL).toBe('https://wiki.example.org')
     expect(readConfig(defaults)).toEqual(readConfig(PUBLIC))
   })
