@@ -196,7 +196,7 @@ describe('replaced', () => {
         expect(JSON.parse(replaceSandboxUrls(text, BASE, all))).toEqual(walked(document, false))
         expect(replaceSandboxUrls(text, BASE, new Map())).toBe(text)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 10_000 },
     )
   })
 })
@@ -213,11 +213,9 @@ it('takes linear time, whatever the document', () => {
     `${'['.repeat(size)}"${BASE}`,
     `{"attrs":${'{"attrs":'.repeat(size / 16)}"${BASE}${A}"`,
   ]
-  const started = performance.now()
   for (const text of texts) replaceSandboxUrls(text, BASE, new Map([[BASE + A, 'x']]))
-  // Quadratic time would be hours.
-  expect(performance.now() - started).toBeLessThan(10_000)
-})
+  // Quadratic time would be hours: the test's own limit is the assertion.
+}, 20_000)
 
 /** The rule for whole values, written down a second time. */
 function walked(value: unknown, inAttrs: boolean): unknown {

@@ -103,13 +103,12 @@ describe('parseFileUrl', () => {
 
   it('takes time linear in the length of a hostile value', () => {
     const million = 1_000_000
-    const start = performance.now()
     expect(parseFileUrl(`${' '.repeat(million)}x${' '.repeat(million)}x`, APP)).toBeUndefined()
     expect(parseFileUrl(`https://${'a'.repeat(million)}`, APP)).toBeUndefined()
     expect(parseFileUrl(`/api/files/${ID}/${'a'.repeat(million)}/`, APP)).toBeUndefined()
     expect(parseFileUrl(`/api/files/${ID}/${'%2e'.repeat(million)}`, APP)).toBeDefined()
-    expect(performance.now() - start).toBeLessThan(1000)
-  })
+    // Quadratic time would be minutes: the test's own limit is the assertion.
+  }, 10_000)
 
   it('accepts only what a browser would ask of the file route of the app', () => {
     const part = fc.constantFrom(

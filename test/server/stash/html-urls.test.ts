@@ -200,9 +200,12 @@ describe('htmlFileUrls', () => {
     ['quotes', `<a b="`],
     ['srcsets', `<img srcset="&,&, &,`],
     ['comments', '<!--'],
-  ])('takes time linear in the length of a million %s', (_, unit) => {
-    const start = performance.now()
-    referencesIn(JSON.stringify(`<img srcset='${unit.repeat(1_000_000 / unit.length)}`))
-    expect(performance.now() - start).toBeLessThan(2000)
-  })
+  ])(
+    'takes time linear in the length of a million %s',
+    (_, unit) => {
+      referencesIn(JSON.stringify(`<img srcset='${unit.repeat(1_000_000 / unit.length)}`))
+      // Quadratic time would be minutes: the test's own limit is the assertion.
+    },
+    10_000,
+  )
 })
