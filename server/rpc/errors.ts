@@ -117,7 +117,8 @@ const MALFORMED_MESSAGE = 'The request is malformed: send it with the typed clie
 const OTHERS_MESSAGES: Partial<Record<RpcCode, string>> = {
   NOT_FOUND: 'There is no such procedure: the client and the service are of different versions.',
   METHOD_NOT_SUPPORTED: 'This procedure is not called with this method: send it with the typed client.',
-  UNSUPPORTED_MEDIA_TYPE: 'Send the input as application/json.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Send the input as application/json, and call what streams with httpBatchStreamLink.',
   PAYLOAD_TOO_LARGE: 'The request is too large.',
   CLIENT_CLOSED_REQUEST: 'The call was cancelled.',
 }
