@@ -51,7 +51,6 @@ export function createBlobRoute(context: BlobRouteContext): BlobRoute {
       return
     }
     const requestId = newRequestId()
-    connections.hold(req.socket)
     void lookUpAndAnswer(req, res, method, id, requestId)
   }
 
@@ -83,7 +82,6 @@ export function createBlobRoute(context: BlobRouteContext): BlobRoute {
     const { blob } = lease
     const startedAt = performance.now()
     const ended = (status: number, outcome: Outcome, bytes: number) => {
-      connections.release(req.socket)
       const durationMs = performance.now() - startedAt
       deliveryLog.write({ requestId, blob: blob.id, method, status, bytes, durationMs, outcome })
     }
@@ -152,14 +150,12 @@ export function createBlobRoute(context: BlobRouteContext): BlobRoute {
 
   function answerMissing(req: IncomingMessage, res: ServerResponse): void {
     refuse(req, res, BLOB_NOT_FOUND)
-    connections.release(req.socket)
   }
 
   function answerFailed(req: IncomingMessage, res: ServerResponse, requestId: string, error: unknown): void {
     log.error({ requestId, err: error }, 'a GET failed unexpectedly')
     if (res.headersSent) req.socket.destroy()
     else refuse(req, res, UNEXPECTED)
-    connections.release(req.socket)
   }
 }
 

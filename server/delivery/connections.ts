@@ -1,5 +1,6 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { DeliveryLimits } from './limits.ts'
 
 /** A connection that has sent no whole request yet may do so for this long after a stop. */
 const FIRST_REQUEST_MS = 1_000
@@ -9,18 +10,23 @@ interface Connection {
   open: number
   /** Whether any response was ever begun on it. */
   used: boolean
+  /** Whether it ends with the responses that are under way. */
+  ending: boolean
 }
 
-/** The connections of the public listener, so that a stop cuts no response. */
+/** The connections of the public listener, so that a stop cuts no response, and none piles up responses. */
 export interface Connections {
   /** Whether the listener is stopping: responses are to carry `Connection: close`. */
   readonly stopping: boolean
-  /** A response begins on this connection. */
-  hold(socket: Socket): void
-  /** That response has ended. */
-  release(socket: Socket): void
+  /**
+   * Counts the response to a request until its last byte was handed to the kernel.
+   * @returns false when there is nobody to answer: the connection is gone, or has been ended for pipelining too deep
+   */
+  admit(req: IncomingMessage, res: ServerResponse): boolean
   /** Whether a response is under way on this connection. */
   busy(socket: Socket): boolean
+  /** Lets the responses under way finish, then ends the connection. */
+  endAfterResponses(socket: Socket): void
   /** To be called before the server is closed. */
   stop(): void
 }
@@ -28,16 +34,23 @@ export interface Connections {
 /**
  * Watches a server's connections. After `stop`, `server.close()` ends those without a response, lets the others finish,
  * and after `drainMs` ends them too.
+ *
+ * Node stops reading from a connection only once the bytes waiting exceed a mark, and parses what it has read: a response
+ * waiting for its turn costs kilobytes, its request 30 bytes. Hence `maxPipelined`.
  * @param cutResponses called when `drainMs` are over, before what is left is ended
  */
-export function trackConnections(server: Server, drainMs: number, cutResponses: () => void): Connections {
+export function trackConnections(
+  server: Server,
+  { drainMs, maxPipelined }: Pick<DeliveryLimits, 'drainMs' | 'maxPipelined'>,
+  cutResponses: () => void,
+): Connections {
   const connections = new Map<Socket, Connection>()
   let stopping = false
 
   server.on('connection', (socket) => {
     // Each pipelined response waits for the end of its connection: that is no leak, and not to be warned of.
     socket.setMaxListeners(0)
-    connections.set(socket, { open: 0, used: false })
+    connections.set(socket, { open: 0, used: false, ending: false })
     socket.once('close', () => connections.delete(socket))
   })
 
@@ -49,24 +62,37 @@ export function trackConnections(server: Server, drainMs: number, cutResponses: 
   // `end` was called, bytes still waiting or not (lib/_http_server.js, v20.20).
   server.closeIdleConnections = () => destroyWhere(({ open, used }) => open === 0 && used)
 
+  /** One function for all responses: a closure each would cost more than the counting. */
+  function onFinish(this: ServerResponse): void {
+    const { socket } = this.req
+    const connection = connections.get(socket)
+    if (connection === undefined) return
+    connection.open -= 1
+    if (connection.open === 0 && (stopping || connection.ending)) socket.destroySoon()
+  }
+
   return {
     get stopping() {
       return stopping
     },
-    hold(socket) {
+    admit({ socket }, res) {
       const connection = connections.get(socket)
-      if (connection === undefined) return
+      if (connection === undefined || socket.destroyed) return false
+      if (connection.open === maxPipelined) {
+        socket.destroy()
+        return false
+      }
       connection.open += 1
       connection.used = true
-    },
-    release(socket) {
-      const connection = connections.get(socket)
-      if (connection === undefined) return
-      connection.open -= 1
-      if (stopping && connection.open === 0) socket.destroySoon()
+      res.on('finish', onFinish)
+      return true
     },
     busy(socket) {
       return (connections.get(socket)?.open ?? 0) > 0
+    },
+    endAfterResponses(socket) {
+      const connection = connections.get(socket)
+      if (connection !== undefined) connection.ending = true
     },
     stop() {
       stopping = true

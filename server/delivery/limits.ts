@@ -11,6 +11,8 @@ export interface DeliveryLimits {
   readonly keepAliveTimeoutMs: number
   /** Open connections; more are closed as they come. A connection costs about 20 KiB and a descriptor. */
   readonly maxConnections: number
+  /** Unfinished responses of one connection; a request beyond them ends it. nginx, in front, pipelines none. */
+  readonly maxPipelined: number
   /** A response whose reader takes nothing for so long is cut (rule 6). */
   readonly noProgressMs: number
   /** A response is cut so long after its blob's expiry (rule 6). */
@@ -24,6 +26,7 @@ export const DEFAULT_LIMITS: DeliveryLimits = {
   requestTimeoutMs: 15_000,
   keepAliveTimeoutMs: 72_000,
   maxConnections: 2_000,
+  maxPipelined: 32,
   noProgressMs: 30_000,
   pastExpiryMs: 60_000,
   drainMs: 8_000,

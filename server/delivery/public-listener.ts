@@ -1,6 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { BLOB_PATH } from '../../shared/link.ts'
@@ -24,8 +23,10 @@ import {
   problemMessage,
   sendProblem,
   TIMED_OUT,
-  UNEXPECTED,
 } from './problem.ts'
+
+/** Bounds a connection that was refused outright and does not read the refusal. */
+const REFUSED_SOCKET_MS = 5_000
 
 export interface PublicListenerOptions {
   readonly store: Store
@@ -62,7 +63,7 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   server.timeout = 2 * limits.noProgressMs
 
   const cutOff = createCutOff({ ...limits, now })
-  const connections = trackConnections(server, limits.drainMs, cutOff.cutAll)
+  const connections = trackConnections(server, limits, cutOff.cutAll)
   const deliveryLog = createDeliveryLog(log)
   const answerBlob = createBlobRoute({ store, log, deliveryLog, counters, cutOff, connections, now, refuse })
 
@@ -73,11 +74,12 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     sendProblem(req, res, problem, connections.stopping || announcesContent(req))
   }
 
-  /** Requests for a blob go past the framework, whose request and reply objects cost more than a 304 itself. */
-  function route(req: IncomingMessage, res: ServerResponse, framework: RequestListener): void {
+  /** The framework is the server's frame only: its request and reply objects cost more than a 304 itself. */
+  function route(req: IncomingMessage, res: ServerResponse): void {
+    if (!connections.admit(req, res)) return
     const id = blobIdIn(req.url ?? '')
     if (!hasHost(req)) refuse(req, res, HOST_MISSING)
-    else if (id === undefined) framework(req, res)
+    else if (id === undefined) refuse(req, res, NO_SUCH_ROUTE)
     else answerForBlob(req, res, id)
   }
 
@@ -105,52 +107,40 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
       server.emit('request', req, res)
       return
     }
+    if (!connections.admit(req, res)) return
     countStatus(counters, EXPECTATION_FAILED.status)
     sendProblem(req, res, EXPECTATION_FAILED, true)
   }
 
   /** Writes to a socket on which there is no response object, then ends it. */
-  function refuseSocket(socket: Duplex, problem: Problem): void {
+  function refuseSocket(socket: Socket, problem: Problem): void {
     countStatus(counters, problem.status)
     log.debug({ status: problem.status }, 'refused')
+    socket.setTimeout(REFUSED_SOCKET_MS, () => socket.destroy())
     socket.end(problemMessage(problem), () => socket.destroy())
   }
 
+  /** Node has taken its listeners off the socket (lib/_http_server.js, `onParserExecuteCommon`): an error would throw. */
+  function refuseTunnel(socket: Socket): void {
+    socket.on('error', () => socket.destroy())
+    // A 405 now would end up inside the response that is under way.
+    if (connections.busy(socket)) socket.destroy()
+    else refuseSocket(socket, METHOD_NOT_ALLOWED)
+  }
+
+  server.on('request', route)
   server.on('checkContinue', answerExpectation)
   server.on('checkExpectation', answerExpectation)
-  // Without a listener node drops the connection.
-  server.on('connect', (_req, socket) => refuseSocket(socket, METHOD_NOT_ALLOWED))
+  // Without a listener node drops the connection. There must be none for `upgrade`: such a request is then like others.
+  server.on('connect', (req) => refuseTunnel(req.socket))
 
   const app = fastify({
     // Also keeps fastify from listening on a second server when the host is `localhost`.
-    serverFactory: (handler) => server.on('request', (req, res) => route(req, res, handler)),
+    serverFactory: () => server,
     logger: false,
-    exposeHeadRoutes: false,
-    // While stopping, requests on open connections are still answered, with `Connection: close`.
-    return503OnClosing: false,
-    routerOptions: { querystringParser: () => ({}) },
-    frameworkErrors: (_error, request, reply) => {
-      reply.hijack()
-      refuse(request.raw, reply.raw, NO_SUCH_ROUTE)
-    },
     clientErrorHandler: (error, socket) => {
       refuseBrokenRequest(error, socket, connections, refuseSocket)
     },
-  })
-  app.setNotFoundHandler((request, reply) => {
-    reply.hijack()
-    refuse(request.raw, reply.raw, NO_SUCH_ROUTE)
-  })
-  // The framework parses no content: what it has no parser for comes to the error handler unread.
-  app.removeAllContentTypeParsers()
-  app.setErrorHandler((error, request, reply) => {
-    reply.hijack()
-    if (isFrameworkError(error)) {
-      refuse(request.raw, reply.raw, NO_SUCH_ROUTE)
-      return
-    }
-    log.error({ err: error }, 'a request failed unexpectedly')
-    refuse(request.raw, reply.raw, UNEXPECTED)
   })
   app.addHook('preClose', (done) => {
     connections.stop()
@@ -171,8 +161,11 @@ function refuseBrokenRequest(
   connections: Connections,
   refuseSocket: (socket: Socket, problem: Problem) => void,
 ): void {
-  // Rule 6: a response under way on this connection is finished; what it was sent besides gets no answer.
-  if (connections.busy(socket)) return
+  // Rule 6: responses under way on this connection are finished; what it was sent besides gets no answer.
+  if (connections.busy(socket)) {
+    connections.endAfterResponses(socket)
+    return
+  }
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return
@@ -189,10 +182,6 @@ function brokenRequestProblem(code: string | undefined): Problem {
     default:
       return MALFORMED_REQUEST
   }
-}
-
-function isFrameworkError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('FST_ERR_')
 }
 
 /** RFC 9112 §3.2.2: a server must accept the absolute form, too. */

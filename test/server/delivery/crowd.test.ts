@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { exchange, openSocket, request } from './raw-http.ts'
+import { exchange, gone, openSocket, request } from './raw-http.ts'
 import { type RunningListener, START, startListener, TTL_MS } from './running-listener.ts'
 
 const MIB = 2 ** 20
@@ -74,21 +74,61 @@ test('a reader is cut a minute after the expiry, and its bytes are free only the
   expect(await listener.store.stats()).toMatchObject({ stashes: 0, heldBytes: 0, openResponses: 0 })
 })
 
-test('100 requests at once on one connection are answered in order, without a warning', async () => {
+test('100 requests on one connection, 32 in flight, are answered in order, without a warning', async () => {
   const warnings: Error[] = []
   const onWarning = (warning: Error) => warnings.push(warning)
   process.on('warning', onWarning)
   listener = await startListener()
   const blob = await listener.put(Buffer.alloc(200_000, 'x'))
+  const one = `GET /api/sb/${blob.id} HTTP/1.1\r\nHost: a\r\n\r\n`
   const socket = await connection()
-  const one = `GET /api/sb/${blob.id} HTTP/1.1\r\nHost: a\r\n`
-  socket.write(`${one}\r\n`.repeat(99))
-  socket.write(`${one}Connection: close\r\n\r\n`)
-  let length = 0
-  for await (const chunk of socket) length += chunk.length
-  expect(length).toBeGreaterThan(100 * 200_000)
+  socket.write(one)
+  const [first] = await once(socket, 'data')
+  const responseLength = first.indexOf('\r\n\r\n') + 4 + 200_000
+
+  let length = first.length
+  let asked = 32
+  socket.write(one.repeat(31))
+  for await (const chunk of socket) {
+    length += chunk.length
+    const next = Math.min(100, 32 + Math.floor(length / responseLength)) - asked
+    socket.write(one.repeat(next))
+    asked += next
+    if (length === 100 * responseLength) socket.end()
+  }
+  expect(length).toBe(100 * responseLength)
   expect(listener.counters).toMatchObject({ completed: 100, aborted: 0 })
   await eventLoopTurn()
   process.off('warning', onWarning)
   expect(warnings).toEqual([])
+})
+
+test.each([
+  ['no blob', () => '/elsewhere', { byStatus: { 404: 32 }, completed: 0, aborted: 0 }],
+  ['no possible id', () => '/api/sb/x', { byStatus: { 404: 32 }, completed: 0, aborted: 0 }],
+  ['a blob', (id: string) => `/api/sb/${id}`, { completed: 0, aborted: 32 }],
+])('a connection with 33 requests for %s unanswered at once is ended', async (_name, target, counted) => {
+  listener = await startListener()
+  const { id } = await listener.put(Buffer.from('small'))
+  const one = `GET ${target(id)} HTTP/1.1\r\nHost: a\r\n\r\n`
+  const socket = await connection()
+  socket.resume()
+  // Longer than what is read at once: nothing of the rest may be answered either.
+  socket.write(one.repeat(10_000))
+  await gone(socket)
+  await listener.close()
+  expect(listener.counters).toMatchObject(counted)
+})
+
+test('32 requests at once for no blob are all answered, and so are 32 more', async () => {
+  listener = await startListener()
+  const socket = await connection()
+  const one = 'GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n'
+  socket.write(one.repeat(32))
+  let text = ''
+  for (const answers of [32, 64]) {
+    while (text.split('"status":404').length <= answers) text += (await once(socket, 'data'))[0]
+    if (answers === 32) socket.write(one.repeat(32))
+  }
+  expect(listener.counters.byStatus).toEqual({ 404: 64 })
 })

@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BlobInfo, Store } from '../../../server/store/store.ts'
-import { exchange, exchangeBytes, openSocket, parseResponse, readToEnd, request } from './raw-http.ts'
+import { exchange, exchangeBytes, gone, openSocket, parseResponse, readToEnd, request } from './raw-http.ts'
 import { type RunningListener, startListener } from './running-listener.ts'
 
 const EXPOSED = 'ETag, Repr-Digest, Content-Range, Accept-Ranges, Content-Disposition, Content-Length'
@@ -278,6 +279,35 @@ describe('another method', () => {
     expectProblem(response, 405, METHOD_NOT_ALLOWED)
     expect(response.headers.allow).toBe('GET, HEAD, OPTIONS')
   })
+
+  test('CONNECT, harms nobody when its sender resets the connection', async () => {
+    const uncaught: Error[] = []
+    const onUncaught = (error: Error) => uncaught.push(error)
+    process.on('uncaughtException', onUncaught)
+    for (let at = 0; at < 50; at++) {
+      const socket = await openSocket(listener.port)
+      const closed = gone(socket)
+      socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy())
+      await closed
+    }
+    expect((await exchange(listener.port, request('GET', target()))).status).toBe(200)
+    process.off('uncaughtException', onUncaught)
+    expect(uncaught).toEqual([])
+  })
+
+  test('CONNECT, behind a response under way, ends the connection without a word', async () => {
+    const own = await startListener()
+    const { id } = await own.put(Buffer.alloc(20 * 2 ** 20, 'x'))
+    const socket = await openSocket(own.port)
+    socket.write(`GET /api/sb/${id} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await once(socket, 'data')
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.resume()
+    await gone(socket)
+    await own.close()
+    expect(own.counters.byStatus).toEqual({ 200: 1 })
+    expect(own.counters).toMatchObject({ completed: 0, aborted: 1 })
+  })
 })
 
 describe('content', () => {
@@ -371,6 +401,16 @@ describe('what is hardly HTTP', () => {
     const response = await exchange(listener.port, bytes)
     expectProblem(response, 400, MALFORMED)
     expect(response.headers.connection).toBe('close')
+  })
+
+  test('a refusal that ends the connection is its last word, whatever else it was sent', async () => {
+    const unknownCoding = `GET ${target()} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\nabc\r\n\r\n`
+    expectProblem(await exchange(listener.port, unknownCoding), 413, CONTENT_REFUSED)
+  })
+
+  test('bytes that are no request end the connection after the refusal that they follow', async () => {
+    const bytes = 'GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\nhello there\r\n\r\n'
+    expectProblem(await exchange(listener.port, bytes), 404, NO_SUCH_ROUTE)
   })
 
   test('a header section of 17 KiB is a 431, and so is a URL of that size', async () => {

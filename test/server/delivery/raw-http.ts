@@ -15,6 +15,12 @@ export async function openSocket(port: number): Promise<Socket> {
   return socket
 }
 
+/** Resolves when the connection is gone, reset or not. */
+export function gone(socket: Socket): Promise<void> {
+  socket.on('error', () => {})
+  return new Promise((resolve) => socket.once('close', () => resolve()))
+}
+
 /** Sends bytes as they are, and gives the one response that comes before the listener ends the connection. */
 export async function exchange(port: number, request: string): Promise<RawResponse> {
   return parseResponse(await exchangeBytes(port, request))
