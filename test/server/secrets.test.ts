@@ -1,11 +1,12 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { StashEvent } from '../../shared/progress.ts'
 import { exchangeRaw, fetchBlob, readSlowly } from '../fixtures/consumer.ts'
 import { doc, image, imageAt, imageSources, paragraph } from '../fixtures/documents.ts'
 import { behave, startFaultyWiki } from '../fixtures/faulty-wiki.ts'
 import { makePngLikeBytes } from '../fixtures/recorded-world.ts'
 import { failureOf } from '../fixtures/rpc-failure.ts'
-import { MEMBER_TOKEN, OWNER_TOKEN } from '../fixtures/stand-in-wiki.ts'
+import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
 
 /** A JSON Web Token, as the wiki's access tokens and the `jwt` of its shares are. */
@@ -13,6 +14,7 @@ const JWT = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJzaGFyZSJ9.c2VjcmV0L
 const ACCESS_TOKEN = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyIn0.YWNjZXNzLXNpZ25hdHVyZQ'
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i
 const BODY_TEXT = 'text that only the page holds'
+const WRONG_PASSWORD = 'a password of another account'
 const PICTURE_TEXT = 'bytes that only the picture holds'
 
 let service: TestSandbox
@@ -37,6 +39,8 @@ function expectNoSecretIn(lines: readonly string[]): void {
   expect(log).not.toContain(BODY_TEXT)
   expect(log).not.toContain(PICTURE_TEXT)
   expect(log).not.toContain('a secret of the wiki')
+  expect(log).not.toContain(PASSWORD)
+  expect(log).not.toContain(WRONG_PASSWORD)
   expect(log).not.toContain('picture.png')
 }
 
@@ -48,8 +52,7 @@ function expectNoInsides(answer: string): void {
 }
 
 /** A page with a picture, one by a public share's URL, and one that is missing. */
-function page(bytes: Uint8Array = Buffer.from(PICTURE_TEXT)): string {
-  const { wiki } = service
+function page(bytes: Uint8Array = Buffer.from(PICTURE_TEXT), { wiki } = service): string {
   const share = `/api/files/public/${wiki.addFile({ bytes: Buffer.from('shared') }).id}/picture.png?jwt=${JWT}`
   const missing = `/api/files/public/5d0c8b3e-7a41-4e0c-9f6f-2f8f3b1a9c77/picture.png?jwt=${JWT}`
   const content = doc(
@@ -136,6 +139,86 @@ describe('the log', () => {
     await wiki.close()
     expectNoSecretIn(faulty.logLines)
     expectNoSecretIn([message])
+  })
+})
+
+describe("what the operator's page asks for, and the stop", () => {
+  it('leave no secret in the log, nor in an answer that is not meant to hold one', async () => {
+    const own = await startTestSandbox()
+    const { wiki, sandbox, clientOf } = own
+    wiki.addUser({ token: ACCESS_TOKEN, role: 'owner' })
+    const client = clientOf(ACCESS_TOKEN)
+    const answers: string[] = []
+    const keep = (answer: unknown) => void answers.push(JSON.stringify(answer))
+    const keepFailure = async (call: Promise<unknown>) => {
+      const { message, shape } = await failureOf(call)
+      keep([message, shape])
+    }
+    /** Keeps all that the call answers but its link, which names the files that failed, too. */
+    const uriFrom = async (call: Promise<AsyncIterable<StashEvent>>) => {
+      let uri = ''
+      for await (const event of await call) {
+        if (event.kind === 'progress') keep(event)
+        else uri = event.link.uri
+      }
+      return uri
+    }
+    const ask = async (path: string, init: RequestInit = {}) => {
+      const response = await fetch(`${sandbox.internalOrigin}${path}`, init)
+      const text = await response.text()
+      return { status: response.status, text, head: JSON.stringify([...response.headers]) }
+    }
+    const logIn = (body: string) =>
+      ask('/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin: sandbox.internalOrigin },
+        body,
+      })
+
+    const pageId = page(undefined, own)
+    const uri = await uriFrom(client.stashWithProgress.mutate({ pageId }))
+    const id = uri.slice(-36)
+    expect(id).toMatch(UUID)
+    await fetchBlob(uri)
+    await keepFailure(uriFrom(clientOf('garbage-token').stashWithProgress.mutate({ pageId })))
+
+    const [held] = await client.stashes.query()
+    expect(held?.shortId).toBe(id.slice(0, 8))
+    keep([held, await client.overview.query({})])
+    keep(await client.dropStash.mutate({ handle: held?.handle ?? '' }))
+    await keepFailure(client.dropStash.mutate({ handle: held?.handle ?? '' }))
+    const member = clientOf(MEMBER_TOKEN)
+    await keepFailure(member.stashes.query())
+    await keepFailure(member.overview.query({}))
+    await keepFailure(member.dropStash.mutate({ handle: held?.handle ?? '' }))
+
+    const email = 'owner@example.test'
+    const right = await logIn(JSON.stringify({ email, password: PASSWORD }))
+    expect(right.text).toBe(JSON.stringify({ token: OWNER_TOKEN }))
+    const wrong = await logIn(JSON.stringify({ email, password: WRONG_PASSWORD }))
+    expect(wrong.status).toBe(401)
+    const unreadable = await logIn(`${PASSWORD} ${WRONG_PASSWORD}`)
+    expect(unreadable.status).toBe(400)
+    const [metrics, ready] = [await ask('/metrics'), await ask('/readyz')]
+    expect([metrics.status, ready.status]).toEqual([200, 200])
+    answers.push(right.head)
+    for (const { head, text } of [wrong, unreadable, metrics, ready]) answers.push(head, text)
+
+    const kept = await uriFrom(client.stashWithProgress.mutate({ pageId }))
+    const release = wiki.hold(({ path }) => path.startsWith('/api/files/'), 'body')
+    const cut = keepFailure(uriFrom(client.stashWithProgress.mutate({ pageId: page(undefined, own) })))
+    await release.reached
+    await own.stop()
+    await cut
+
+    // The flows are in the log, the last stash's too.
+    const log = own.logLines.join('')
+    expect(log).toContain(id.slice(0, 8))
+    expect(log).toContain(kept.slice(-36).slice(0, 8))
+    for (const lines of [own.logLines, answers]) {
+      expectNoSecretIn(lines)
+      expect(lines.join('')).not.toContain('garbage-token')
+    }
   })
 })
 
