@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { configWarnings, readConfig, unknownVariables } from './config.ts'
+import { keepHeapSmall } from './ops/heap.ts'
 import { createLog } from './ops/log.ts'
 import { startSandbox } from './sandbox.ts'
 
@@ -15,6 +16,7 @@ export async function serveUntilSignal(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const config = readConfig(environment)
+  keepHeapSmall()
   const destination = pino.destination()
   const log = createLog(config.logLevel, destination)
   for (const { variable, message } of [...configWarnings(config), ...unknownVariables(environment)]) {

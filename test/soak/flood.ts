@@ -57,7 +57,6 @@ type AddPage = (content: string) => string
 
 async function floodStore(service: SoakedService, findings: Findings, addPage: AddPage): Promise<void> {
   const stasher = createStasher(service.internalOrigin)
-  await use(stasher, addPage)
   const { rssBytes: idleBytes } = await service.channel.ask('sample', null)
   await service.channel.ask('startPeak', null)
   const startedAt = performance.now()
@@ -94,16 +93,6 @@ async function floodStore(service: SoakedService, findings: Findings, addPage: A
   console.log(
     `RSS: idle ${inMiB(idleBytes)} MiB, highest ${inMiB(peakBytes)} MiB: idle + ${times.toFixed(2)} times the cap (at most ${MOST_TIMES_THE_CAP}); held ${inMiB(heldBytes)} MiB, reserved afterwards ${reservedBytes}; event-loop delay p99 ${delayP99Ms.toFixed(1)} ms`,
   )
-}
-
-/** Ordinary use, of which nothing is left: an idle service has compiled its loops and grown its heap. */
-async function use(stasher: ReturnType<typeof createStasher>, addPage: AddPage): Promise<void> {
-  for (let at = 0; at < 40; at++) {
-    const end = await stasher.stash('token-0', addPage(pageWithFiles('small')))
-    if (end.kind === 'link') await stasher.drop('token-0', end.link.uri)
-  }
-  // The store leaves one slab a second to the garbage collector.
-  await new Promise((resolve) => setTimeout(resolve, 4_000))
 }
 
 /** @param bystander a process like it that does nothing: what it measures is the machine's. */

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { readConfig } from '../../server/config.ts'
+import { keepHeapSmall } from '../../server/ops/heap.ts'
 import { createLog } from '../../server/ops/log.ts'
 import { startSandbox } from '../../server/sandbox.ts'
 import { answerParent } from '../bench/channel.ts'
@@ -20,6 +21,8 @@ const log = createLog(config.logLevel, {
     }
   },
 })
+// As the process of the service does.
+keepHeapSmall()
 const sandbox = await startSandbox(config, { log })
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
