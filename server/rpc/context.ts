@@ -1,7 +1,7 @@
 import type { StashLink } from '../../shared/link.ts'
 import type { HeldStash, Overview } from '../../shared/overview.ts'
+import type { StashProgress } from '../../shared/progress.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
-import type { StashProgress } from '../stash/stash.ts'
 
 /** Who calls, as the wiki knows them. */
 export interface Caller {

@@ -1,4 +1,5 @@
-import { BLOB_PATH, type StashLink } from '../../shared/link.ts'
+import { BLOB_ID_LENGTH, BLOB_PATH } from '../../shared/blob-path.ts'
+import type { StashLink } from '../../shared/link.ts'
 import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
 import type { Config } from '../config.ts'
@@ -174,8 +175,6 @@ export function createService(options: ServiceOptions): SandboxService {
     now,
   }
 }
-
-const BLOB_ID_LENGTH = 36
 
 /** What a log line says of a call that failed: what its caller is told, and of the wiki what it did. */
 function whyFailed(error: unknown, now: number) {

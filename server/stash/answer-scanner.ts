@@ -24,8 +24,8 @@ export interface AttributeString extends StringSpan {
 }
 
 /** What a node's `type` says, as far as it matters here. */
-export const OTHER_NODE = 0
-export const DOC = 1
+const OTHER_NODE = 0
+const DOC = 1
 export const HTML_EMBED = 2
 /** The node shows a file: HTML in its place is an error page. */
 export const MEDIA = 3

@@ -1,11 +1,12 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { BLOB_ID_LENGTH, BLOB_PATH } from '../../shared/blob-path.ts'
 import {
-  BLOB_PATH,
   type FailureReason,
   type FileFailure,
   MAX_LISTED_FAILURES,
   type StashLink,
 } from '../../shared/link.ts'
+import type { StashProgress } from '../../shared/progress.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
 import type { StashCounters } from './counters.ts'
@@ -49,13 +50,6 @@ export interface StashRequest {
   /** The time limit of the whole stash: before the page is read it ends the stash, afterwards the downloads. */
   readonly deadline: AbortSignal
   readonly onProgress?: ((progress: StashProgress) => void) | undefined
-}
-
-/** Distinct files of the page, and how many of them are done. */
-export interface StashProgress {
-  readonly files: number
-  readonly mirrored: number
-  readonly failed: number
 }
 
 /**
@@ -149,8 +143,6 @@ function listedFailures(
   }
   return listed
 }
-
-const BLOB_ID_LENGTH = 36
 
 interface ReadPage {
   /** The wiki's answer, whose bytes are reserved. */

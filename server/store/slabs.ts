@@ -1,9 +1,9 @@
 /** Memory is taken from the system in slabs of this many bytes, recycled, and never left to the garbage collector. */
 export const SLAB_BYTES = 256 * 1024
 /** Slabs are given out in runs of units of this many bytes. */
-export const UNIT_BYTES = 1024
+const UNIT_BYTES = 1024
 /** Bytes up to this many lie in one run, so that sending them is one write; see `Slabs.allocate`. */
-export const ONE_RUN_BYTES = 32 * 1024
+const ONE_RUN_BYTES = 32 * 1024
 
 const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES
 const ONE_RUN_UNITS = ONE_RUN_BYTES / UNIT_BYTES

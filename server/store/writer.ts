@@ -6,7 +6,7 @@ import { SLAB_BYTES, type Slabs } from './slabs.ts'
 import { type BlobWriter, DraftEndedError, type UserId } from './store.ts'
 
 /** What goes past a blob's reservation is reserved in steps of this many bytes. */
-export const STEP_BYTES = 64 * 1024
+const STEP_BYTES = 64 * 1024
 
 /** What a writer needs of its store. */
 export interface WriterStore {
