@@ -1,5 +1,5 @@
 import { Command, type Command as CommanderCommand, InvalidArgumentError } from 'commander'
-import { check } from './check.ts'
+import { check } from './commands/check.ts'
 import {
   CHECK_HELP,
   GET_HELP,
@@ -12,13 +12,13 @@ import {
 import { type Command as Action, type RunOptions, runCommand } from './context.ts'
 import { type Environment, loadEnvFile } from './environment.ts'
 import { EXIT, EXIT_MEANINGS, type ExitCode } from './exit-codes.ts'
-import { get } from './get.ts'
+import { get } from './commands/get.ts'
 import { bold, describeCommand } from './help.ts'
 import type { Output } from './output.ts'
-import { pull } from './pull.ts'
-import { serve } from './serve.ts'
-import { stash } from './stash.ts'
-import { stats } from './stats.ts'
+import { pull } from './commands/pull.ts'
+import { serve } from './commands/serve.ts'
+import { stash } from './commands/stash.ts'
+import { stats } from './commands/stats.ts'
 import { VERSION } from './version.ts'
 
 const MIB = 1024 * 1024
@@ -105,7 +105,7 @@ export function createProgram({ environment, output, onExitCode }: ProgramOption
 
 async function mcp({ environment }: { environment: Environment }): Promise<ExitCode> {
   // The MCP SDK is large, and the other commands start without it.
-  const { runMcpServer } = await import('./mcp.ts')
+  const { runMcpServer } = await import('./commands/mcp.ts')
   const leaving = new AbortController()
   // A second signal finds no handler, and ends the process at once.
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => leaving.abort())

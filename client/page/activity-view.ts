@@ -2,7 +2,7 @@ import type { Overview } from '../../shared/overview.ts'
 import { BYTE_STEPS, createChart, WHOLE_STEPS } from './chart.ts'
 import { byId, makeTable } from './dom.ts'
 import { formatBytes, formatCount, formatMinute } from './format.ts'
-import { byMinute, type PageHistory } from './history.ts'
+import { byMinute, type PageHistory } from './activity.ts'
 
 /** What came in and went out: charts, and the same as a table. */
 export function createActivityView(history: () => PageHistory): (overview: Overview) => void {

@@ -3,7 +3,7 @@ import type { HistoryPoint } from '../../shared/overview.ts'
 import { HISTORY_POINTS, HISTORY_STEP_MS } from '../../shared/overview-limits.ts'
 import { make, setText } from './dom.ts'
 import { formatMinute, formatTime } from './format.ts'
-import type { Measure } from './history.ts'
+import type { Measure } from './activity.ts'
 
 const HEIGHT = 128
 const WINDOW_S = (HISTORY_STEP_MS * HISTORY_POINTS) / 1000

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { BlobInfo, BlobLease, ByteRange } from '../store/store.ts'
-import { unsentBytes, type WatchedResponse } from './cut-off.ts'
+import { unsentBytes, type WatchedResponse } from './response-timeouts.ts'
 
 /**
  * `complete`: the last byte was handed to the kernel and the response ended. `aborted`: the reader left. `cut`: rule 6 or

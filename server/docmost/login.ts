@@ -1,6 +1,6 @@
 import { urlToHttpOptions } from 'node:url'
-import { createConnections } from './connections.ts'
-import { exchange, type WikiAnswer } from './exchange.ts'
+import { createConnections } from './agent.ts'
+import { exchange, type WikiAnswer } from './http-request.ts'
 import { retryAfterMs } from './retry-after.ts'
 import { WikiError } from './wiki.ts'
 

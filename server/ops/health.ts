@@ -1,7 +1,7 @@
 import type { Wiki } from '../docmost/wiki.ts'
 import { WikiError } from '../docmost/wiki.ts'
 import type { Store } from '../store/store.ts'
-import type { WikiObservation } from './observed-wiki.ts'
+import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 
 /** The wiki's last answer counts for this long; then it is asked anew. */
 const WIKI_WORD_MS = 15_000

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { DeliveryCounters } from '../delivery/counters.ts'
 import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import type { Store, StoreStats } from '../store/store.ts'
-import type { WikiObservation } from './observed-wiki.ts'
+import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 
 export interface Metrics {
   readonly contentType: string

@@ -1,5 +1,5 @@
 import { HISTORY_POINTS, HISTORY_STEP_MS, type WikiTimes } from '../../shared/overview.ts'
-import type { WikiCall, WikiObservation } from './observed-wiki.ts'
+import type { WikiCall, WikiObservation } from '../docmost/instrumented-wiki.ts'
 
 const MAX_CALLS = 500
 const LATELY_MS = HISTORY_STEP_MS * HISTORY_POINTS

@@ -2,9 +2,9 @@ import { TRPCError } from '@trpc/server'
 import { ZodError } from 'zod'
 import type { SandboxErrorData } from '../../shared/errors.ts'
 import { WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
-import { BusyError } from '../stash/admission.ts'
+import { BusyError } from '../stash/fair-queue.ts'
 import { StashError, type StashErrorCode } from '../stash/errors.ts'
-import { NotADocumentError, NotAPageError } from '../stash/scan-page.ts'
+import { NotADocumentError, NotAPageError } from '../stash/page-scan.ts'
 import { DraftEndedError, StoreFullError } from '../store/store.ts'
 
 type RpcCode = TRPCError['code']

@@ -1,4 +1,4 @@
-import { createTurns, type Turns } from './turns.ts'
+import { createTurns, type Turns } from './semaphore.ts'
 
 /**
  * Answers of more than this many bytes are large. Smaller ones pass freely: even one for every stash at once is little

@@ -3,7 +3,7 @@ import { newDeliveryCounters } from '../../../server/delivery/counters.ts'
 import type { DeliveryLimits } from '../../../server/delivery/limits.ts'
 import { createPublicListener } from '../../../server/delivery/public-listener.ts'
 import { createLog } from '../../../server/ops/log.ts'
-import { createMemoryStore } from '../../../server/store/memory-store.ts'
+import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { BlobInfo, Store, UserId } from '../../../server/store/store.ts'
 
 /** A clock that stands still until it is set. */

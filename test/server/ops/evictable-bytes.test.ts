@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { newDeliveryCounters } from '../../../server/delivery/counters.ts'
 import { createMetrics } from '../../../server/ops/metrics.ts'
 import { newStashCounters } from '../../../server/stash/counters.ts'
-import { createMemoryStore } from '../../../server/store/memory-store.ts'
+import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { Store, UserId } from '../../../server/store/store.ts'
 import { bytesOf, leaseOf, putStash } from '../store/store-rules.ts'
 

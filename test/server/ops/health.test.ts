@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Wiki, WikiError } from '../../../server/docmost/wiki.ts'
 import { createHealth } from '../../../server/ops/health.ts'
-import { createMemoryStore } from '../../../server/store/memory-store.ts'
+import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { UserId } from '../../../server/store/store.ts'
 
 const ALL_OK = { isReady: true, checks: { listening: 'ok', room: 'ok', wiki: 'ok' } }

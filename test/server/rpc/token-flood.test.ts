@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { WikiError } from '../../../server/docmost/wiki.ts'
-import { createIdentities } from '../../../server/rpc/identity.ts'
+import { createIdentities } from '../../../server/rpc/authenticator.ts'
 import { deferred } from '../../fixtures/deferred.ts'
 import { doc, image } from '../../fixtures/documents.ts'
 import {

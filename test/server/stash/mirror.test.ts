@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { type Wiki, WikiError } from '../../../server/docmost/wiki.ts'
 import { MAX_FILES, mirrorFiles } from '../../../server/stash/mirror.ts'
-import { createMemoryStore } from '../../../server/store/memory-store.ts'
+import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { UserId } from '../../../server/store/store.ts'
 
 afterEach(() => {

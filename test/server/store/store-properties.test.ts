@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../../server/store/memory-store.ts'
+import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import {
   type BlobLease,
   type BlobWriter,

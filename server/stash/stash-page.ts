@@ -1,0 +1,238 @@
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { BLOB_ID_LENGTH, BLOB_PATH } from '../../shared/blob-path.ts'
+import {
+  type FailureReason,
+  type FileFailure,
+  MAX_LISTED_FAILURES,
+  type StashLink,
+} from '../../shared/link.ts'
+import type { StashProgress } from '../../shared/progress.ts'
+import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
+import type { StashCounters } from './counters.ts'
+import { StashError } from './errors.ts'
+import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
+import { clippedTitle, listedName } from './listed-name.ts'
+import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
+import { parsePageId } from './page-id.ts'
+import type { ScannedPage } from './references.ts'
+import { rewrite, rewrittenUpperBound } from './rewrite.ts'
+import { scanPage } from './page-scan.ts'
+
+export interface StashOptions {
+  readonly store: Store
+  readonly wiki: Wiki
+  /** Base of every link, without a trailing slash. */
+  readonly publicUrl: string
+  /** The wiki's public origin: absolute file URLs start with it. */
+  readonly appOrigin: string
+  /** Cap on the document blob, in bytes. */
+  readonly maxBytes: number
+  /** Cap on one mirrored file, in bytes. */
+  readonly maxFileBytes: number
+  /** Downloads at once. */
+  readonly fetchConcurrency: number
+  /** Time limit of one download. */
+  readonly fetchTimeoutMs: number
+  readonly counters: StashCounters
+  /** Of the whole service. */
+  readonly largeDocuments: LargeDocuments
+}
+
+export interface StashRequest {
+  /** The caller's wiki token. */
+  readonly token: string
+  readonly user: UserId
+  /** A UUID, a slugId or a page's URL. */
+  readonly pageId: string
+  /** The caller's: when it aborts, the stash ends and gives everything back. */
+  readonly signal: AbortSignal
+  /** The time limit of the whole stash: before the page is read it ends the stash, afterwards the downloads. */
+  readonly deadline: AbortSignal
+  readonly onProgress?: ((progress: StashProgress) => void) | undefined
+}
+
+/**
+ * Beside the page's content the answer of `pages/info` carries its title, people and permissions; real ones take about
+ * 1 KiB (docmost/FACTS.md).
+ */
+const MAX_ENVELOPE_BYTES = 1024 * 1024
+
+/** How many bytes of a document are written before the event loop gets a turn. */
+const WRITE_TURN_BYTES = 512 * 1024
+
+/**
+ * Turns a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
+ * step and gives the link (DESIGN.md, "Stash").
+ * @throws {StashError} the page id, the page or its size will not do
+ * @throws {NotAPageError | NotADocumentError} the wiki's answer will not do
+ * @throws {WikiError} the page could not be read
+ * @throws {StoreFullError} the document does not fit
+ * @throws the reason of `signal` when the caller has gone
+ */
+export async function stashPage(request: StashRequest, options: StashOptions): Promise<StashLink> {
+  const { signal, deadline } = request
+  const pageId = parsePageId(request.pageId)
+  if (pageId === undefined) {
+    throw new StashError(
+      'bad-page-id',
+      "That is no page id: give the page's UUID, its 10-character slugId, or the URL of the page in the wiki.",
+    )
+  }
+  const linkPrefix = options.publicUrl + BLOB_PATH
+  const draft = options.store.open(request.user)
+  try {
+    const { answer, page, document } = await readAndReserve(pageId, draft, request, options)
+    const files = await distinctFiles(page.references)
+    const progress = { files: files.length, mirrored: 0, failed: 0 }
+    request.onProgress?.({ ...progress })
+    const { mirrored, failed } = await mirrorFiles(files, {
+      wiki: options.wiki,
+      token: request.token,
+      draft,
+      maxBytes: options.maxFileBytes,
+      concurrency: options.fetchConcurrency,
+      timeoutMs: options.fetchTimeoutMs,
+      deadline,
+      signal,
+      onFile(isMirrored) {
+        progress[isMirrored ? 'mirrored' : 'failed']++
+        request.onProgress?.({ ...progress })
+      },
+    })
+    const link = (id: BlobId) => linkPrefix + id
+    const links = new Map([...mirrored].map(([attachmentId, id]) => [attachmentId, link(id)]))
+    const { writing } = options.largeDocuments
+    const leave = answer.length > LARGE_ANSWER_BYTES ? await writing.enter(signal) : undefined
+    try {
+      await writeInSlices(document, rewrite(answer, page, links))
+    } finally {
+      leave?.()
+    }
+    const { size, sha256 } = await document.seal({ mediaType: 'application/json', name: 'page.json' })
+    signal.throwIfAborted()
+    const title = clippedTitle(page.title)
+    const stash = await draft.commit({ title })
+    for (const reason of failed.values()) options.counters.filesFailed[reason]++
+    options.counters.filesMirrored += mirrored.size
+    return {
+      uri: link(stash.document.id),
+      size,
+      sha256,
+      expiresAt: new Date(stash.document.expiresAt),
+      title,
+      updatedAt: page.updatedAt,
+      images: { mirrored: mirrored.size, failed: failed.size },
+      failures: listedFailures(files, failed),
+    }
+  } finally {
+    await draft.discard()
+  }
+}
+
+/** The first failures, in the order of the page. */
+function listedFailures(
+  files: readonly PageFile[],
+  failed: ReadonlyMap<string, FailureReason>,
+): FileFailure[] {
+  const listed: FileFailure[] = []
+  for (const { attachmentId, name } of files) {
+    const reason = failed.get(attachmentId)
+    if (reason !== undefined) listed.push({ attachmentId, name: listedName(name), reason })
+    if (listed.length === MAX_LISTED_FAILURES) break
+  }
+  return listed
+}
+
+interface ReadPage {
+  /** The wiki's answer, whose bytes are reserved. */
+  readonly answer: Buffer
+  readonly page: ScannedPage
+  readonly document: BlobWriter
+}
+
+/** Reads the page, large ones in turn, and reserves room for its document. */
+async function readAndReserve(
+  pageId: string,
+  draft: StashDraft,
+  request: StashRequest,
+  options: StashOptions,
+): Promise<ReadPage> {
+  let leave: (() => void) | undefined
+  const enter = async (signal: AbortSignal) => {
+    leave = await options.largeDocuments.reading.enter(signal)
+  }
+  try {
+    const answer = await readPage(pageId, request, options, enter)
+    const page = await atIntervals(scanPage(answer, options.appOrigin), request.signal)
+    if (page.isDeleted) {
+      throw new StashError(
+        'page-in-trash',
+        'The page is in the trash: restore it in the wiki, then stash it again.',
+      )
+    }
+    const upperBound = rewrittenUpperBound(page, options.publicUrl.length + BLOB_PATH.length + BLOB_ID_LENGTH)
+    if (upperBound > options.maxBytes) {
+      throw new StashError(
+        'document-too-large',
+        `The document takes up to ${upperBound} bytes, over the cap of ${options.maxBytes} (SANDBOX_MAX_BYTES): split the page, or ask the operator to raise the cap.`,
+        { neededBytes: upperBound, maxBytes: options.maxBytes },
+      )
+    }
+    return { answer, page, document: await draft.document(upperBound) }
+  } finally {
+    leave?.()
+  }
+}
+
+/** @param enter awaited before a large answer is held. */
+async function readPage(
+  pageId: string,
+  request: StashRequest,
+  options: StashOptions,
+  enter: (signal: AbortSignal) => Promise<void>,
+): Promise<Buffer> {
+  const { signal, deadline } = request
+  const either = AbortSignal.any([signal, deadline])
+  try {
+    return await options.wiki.page(request.token, pageId, {
+      maxBytes: options.maxBytes + MAX_ENVELOPE_BYTES,
+      signal: either,
+      large: { bytes: LARGE_ANSWER_BYTES, enter: () => enter(either) },
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (deadline.aborted) {
+      throw new StashError('timeout', 'The wiki did not give the page in time: try again in a moment.')
+    }
+    if (error instanceof WikiError && error.code === 'too-large') {
+      throw new StashError(
+        'document-too-large',
+        `The page is over the cap of ${options.maxBytes} bytes (SANDBOX_MAX_BYTES): split it, or ask the operator to raise the cap.`,
+      )
+    }
+    throw error
+  }
+}
+
+/** Writes with a turn of the event loop now and then: copying and hashing take about a millisecond a MiB. */
+async function writeInSlices(document: BlobWriter, pieces: Iterable<Uint8Array>): Promise<void> {
+  let written = 0
+  for (const piece of pieces) {
+    await document.write(piece)
+    written += piece.length
+    if (written < WRITE_TURN_BYTES) continue
+    written = 0
+    await eventLoopTurn()
+  }
+}
+
+/** Runs a computation in slices, with a turn of the event loop after each. */
+async function atIntervals<T>(slices: Generator<void, T, void>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    const step = slices.next()
+    if (step.done) return step.value
+    await eventLoopTurn()
+    signal.throwIfAborted()
+  }
+}
