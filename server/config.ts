@@ -17,8 +17,8 @@ export interface Config {
   /** The wiki's public origin, such as `https://wiki.example.org`. */
   readonly docmostAppOrigin: string
   readonly ttlMs: number
-  readonly maxBytes: number
-  readonly maxImageBytes: number
+  readonly maxDocumentBytes: number
+  readonly maxFileBytes: number
   readonly maxTotalBytes: number
   readonly maxUserBytes: number
   readonly fetchConcurrency: number
@@ -176,8 +176,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     docmostApiUrl: env.DOCMOST_API_URL,
     docmostAppOrigin: new URL(env.DOCMOST_APP_URL ?? env.DOCMOST_API_URL).origin,
     ttlMs: env.SANDBOX_TTL_MS,
-    maxBytes: env.SANDBOX_MAX_BYTES,
-    maxImageBytes: env.SANDBOX_MAX_IMAGE_BYTES,
+    maxDocumentBytes: env.SANDBOX_MAX_BYTES,
+    maxFileBytes: env.SANDBOX_MAX_IMAGE_BYTES,
     maxTotalBytes: env.SANDBOX_MAX_TOTAL_BYTES,
     maxUserBytes: env.SANDBOX_MAX_USER_BYTES ?? Math.floor((env.SANDBOX_MAX_TOTAL_BYTES * 3) / 4),
     fetchConcurrency: env.SANDBOX_FETCH_CONCURRENCY,
@@ -246,7 +246,7 @@ export function configWarnings(config: Config): ConfigProblem[] {
   if (config.maxUserBytes > config.maxTotalBytes) {
     warn('SANDBOX_MAX_USER_BYTES', 'is over SANDBOX_MAX_TOTAL_BYTES: one user can fill the whole store')
   }
-  if (config.maxBytes > Math.min(config.maxUserBytes, config.maxTotalBytes)) {
+  if (config.maxDocumentBytes > Math.min(config.maxUserBytes, config.maxTotalBytes)) {
     warn(
       'SANDBOX_MAX_BYTES',
       'is over what the store gives one user: such a document is refused for want of room',

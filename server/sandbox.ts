@@ -5,19 +5,19 @@ import type { SandboxStats } from '../shared/stats.ts'
 import type { Config } from './config.ts'
 import { newDeliveryCounters } from './delivery/counters.ts'
 import { createPublicListener } from './delivery/public-listener.ts'
+import { instrumentedWiki } from './docmost/instrumented-wiki.ts'
 import { createWikiLogin } from './docmost/login.ts'
 import { createWikiClient } from './docmost/wiki-client.ts'
+import { createInternalListener } from './internal/internal-listener.ts'
+import { startActivity } from './ops/activity.ts'
 import { createHealth } from './ops/health.ts'
-import { startHistory } from './ops/activity.ts'
 import type { Logger } from './ops/log.ts'
 import { createMetrics } from './ops/metrics.ts'
-import { observedWiki } from './docmost/instrumented-wiki.ts'
 import { createWikiTimes } from './ops/wiki-times.ts'
 import { StoppingError } from './rpc/errors.ts'
-import { createInternalListener } from './internal/internal-listener.ts'
 import { createService } from './rpc/service.ts'
-import { DEFAULT_ADMISSION } from './stash/fair-queue.ts'
 import { newStashCounters } from './stash/counters.ts'
+import { DEFAULT_FAIR_QUEUE } from './stash/fair-queue.ts'
 import { createMemoryStore } from './store/memory/memory-store.ts'
 import type { Store } from './store/store.ts'
 
@@ -59,15 +59,15 @@ export async function startSandbox(
   const wikiClient = createWikiClient({
     apiUrl: config.docmostApiUrl,
     // Every download that can be under way, and some more, so that pages and tokens never wait for slow files.
-    maxSockets: DEFAULT_ADMISSION.maxRunning * config.fetchConcurrency + SPARE_WIKI_SOCKETS,
+    maxSockets: DEFAULT_FAIR_QUEUE.maxRunning * config.fetchConcurrency + SPARE_WIKI_SOCKETS,
   })
-  const wiki = observedWiki(wikiClient, (observation) => {
+  const wiki = instrumentedWiki(wikiClient, (observation) => {
     health.noteWiki(observation)
     metrics.noteWiki(observation)
     wikiTimes.note(observation)
   })
   const health = createHealth({ store, wiki, now })
-  const history = startHistory({ stashes, deliveries, now })
+  const activity = startActivity({ stashes, deliveries, now })
   const startedAt = new Date(now())
 
   const publicListener = createPublicListener({ store, log, counters: deliveries, now })
@@ -81,7 +81,7 @@ export async function startSandbox(
     // The internal listener stays until the deliveries are done, to tell that it is not ready.
     await publicListener.close()
     if (internalListener !== undefined) await closeWithin(internalListener, INTERNAL_DRAIN_MS)
-    history.stop()
+    activity.stop()
     wiki.close()
     await store.close()
   }
@@ -96,7 +96,7 @@ export async function startSandbox(
         wiki,
         counters: stashes,
         stats,
-        history,
+        activity,
         wikiTimes,
         onStash: metrics.noteStash,
         log,

@@ -2,6 +2,6 @@
 export const MAX_LISTED_STASHES = 200
 
 /** What came in and went out is summed up over so many milliseconds. */
-export const HISTORY_STEP_MS = 5_000
+export const ACTIVITY_STEP_MS = 5_000
 /** 15 minutes of such sums are kept. */
-export const HISTORY_POINTS = 180
+export const ACTIVITY_POINTS = 180

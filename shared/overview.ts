@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { HISTORY_POINTS, MAX_LISTED_STASHES } from './overview-limits.ts'
+import { ACTIVITY_POINTS, MAX_LISTED_STASHES } from './overview-limits.ts'
 import { type SandboxStats, statsSchema } from './stats.ts'
 
 // Apart, so that the operator's page need not hold zod, whose probe for `eval` its CSP would block.
-export { HISTORY_POINTS, HISTORY_STEP_MS, MAX_LISTED_STASHES } from './overview-limits.ts'
+export { ACTIVITY_POINTS, ACTIVITY_STEP_MS, MAX_LISTED_STASHES } from './overview-limits.ts'
 
 const count = z.number().int().nonnegative()
 
@@ -37,8 +37,8 @@ export const heldStashSchema = z.object({
   delivered: z.enum(['no', 'document', 'whole']),
 }) satisfies z.ZodType<HeldStash>
 
-/** What came in and went out in the `HISTORY_STEP_MS` before `at`. */
-export type HistoryPoint = {
+/** What came in and went out in the `ACTIVITY_STEP_MS` before `at`. */
+export type ActivityPoint = {
   /** Milliseconds since the epoch. */
   at: number
   /** Stashes stored. */
@@ -52,14 +52,14 @@ export type HistoryPoint = {
   /** Answers 404. */
   misses: number
 }
-export const historyPointSchema = z.object({
+export const activityPointSchema = z.object({
   at: z.number(),
   stashes: count,
   deliveries: count,
   bytes: count,
   notModified: count,
   misses: count,
-}) satisfies z.ZodType<HistoryPoint>
+}) satisfies z.ZodType<ActivityPoint>
 
 /** How long the wiki took to answer lately. Milliseconds. */
 export type WikiTimes = {
@@ -93,7 +93,7 @@ export type Overview = {
   /** The newest first. */
   stashes: HeldStash[]
   /** Oldest first. */
-  history: HistoryPoint[]
+  activity: ActivityPoint[]
   /** `me`: whose token it is; `page`: until the answer's headers; `file`: the same. */
   wiki: { me: WikiTimes; page: WikiTimes; file: WikiTimes }
 }
@@ -101,7 +101,7 @@ export const overviewSchema = z.object({
   now: z.date(),
   stats: statsSchema,
   stashes: z.array(heldStashSchema).max(MAX_LISTED_STASHES),
-  history: z.array(historyPointSchema).max(HISTORY_POINTS),
+  activity: z.array(activityPointSchema).max(ACTIVITY_POINTS),
   wiki: z.object({ me: wikiTimesSchema, page: wikiTimesSchema, file: wikiTimesSchema }),
 }) satisfies z.ZodType<Overview>
 

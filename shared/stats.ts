@@ -7,7 +7,7 @@ const count = z.number().int().nonnegative()
 export type SandboxStats = {
   startedAt: Date
   store: {
-    maxBytes: number
+    maxTotalBytes: number
     maxUserBytes: number
     /** Distinct bytes stored, those that only an open response keeps included. */
     heldBytes: number
@@ -57,7 +57,7 @@ export type SandboxStats = {
 export const statsSchema = z.object({
   startedAt: z.date(),
   store: z.object({
-    maxBytes: count,
+    maxTotalBytes: count,
     maxUserBytes: count,
     heldBytes: count,
     reservedBytes: count,

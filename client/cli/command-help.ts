@@ -133,7 +133,7 @@ export const PULL_HELP: CommandHelp = {
 
 export const CHECK_HELP: CommandHelp = {
   name: 'check',
-  summary: 'Check that everything is configured and reachable, and say how to mend what is not.',
+  summary: 'Check that everything is configured and reachable, and say how to fix what is not.',
   details:
     'Run it where the service runs, with its environment. Looks at the configuration, the wiki, the login, the internal listener and the public URL as a consumer would see it; with --page and credentials also at a whole round trip.',
   examples: ['blob-sandbox check', 'DOCMOST_TOKEN=… blob-sandbox check --page Qx3fT9aLm2'],

@@ -61,7 +61,7 @@ export const findingSchema = z.strictObject({
   /** The environment variable to look at; `null` where it is none. */
   variable: z.string().nullable(),
   /** What to do; `null` where nothing is to be done. */
-  mend: z.string().nullable(),
+  fix: z.string().nullable(),
 })
 export type Finding = z.infer<typeof findingSchema>
 

@@ -1,5 +1,4 @@
 import { Command, type Command as CommanderCommand, InvalidArgumentError } from 'commander'
-import { check } from './commands/check.ts'
 import {
   CHECK_HELP,
   GET_HELP,
@@ -9,16 +8,17 @@ import {
   STASH_HELP,
   STATS_HELP,
 } from './command-help.ts'
-import { type Command as Action, type RunOptions, runCommand } from './context.ts'
-import { type Environment, loadEnvFile } from './environment.ts'
-import { EXIT, EXIT_MEANINGS, type ExitCode } from './exit-codes.ts'
+import { check } from './commands/check.ts'
 import { get } from './commands/get.ts'
-import { bold, describeCommand } from './help.ts'
-import type { Output } from './output.ts'
 import { pull } from './commands/pull.ts'
 import { serve } from './commands/serve.ts'
 import { stash } from './commands/stash.ts'
 import { stats } from './commands/stats.ts'
+import { type Command as Action, type RunOptions, runCommand } from './context.ts'
+import { type Environment, loadEnvFile } from './environment.ts'
+import { EXIT, EXIT_MEANINGS, type ExitCode } from './exit-codes.ts'
+import { bold, describeCommand } from './help.ts'
+import type { Output } from './output.ts'
 import { VERSION } from './version.ts'
 
 const MIB = 1024 * 1024

@@ -1,11 +1,11 @@
 import type { Overview } from '../../shared/overview.ts'
+import { byMinute, type PageActivity } from './activity.ts'
 import { BYTE_STEPS, createChart, WHOLE_STEPS } from './chart.ts'
 import { byId, makeTable } from './dom.ts'
 import { formatBytes, formatCount, formatMinute } from './format.ts'
-import { byMinute, type PageHistory } from './activity.ts'
 
 /** What came in and went out: charts, and the same as a table. */
-export function createActivityView(history: () => PageHistory): (overview: Overview) => void {
+export function createActivityView(activity: () => PageActivity): (overview: Overview) => void {
   const charts = [
     createChart({
       measure: 'stashes',
@@ -65,7 +65,7 @@ export function createActivityView(history: () => PageHistory): (overview: Overv
   ])
   byId('activity-table', HTMLElement).append(table)
   const fillTable = () => {
-    const minutes = byMinute(history().points)
+    const minutes = byMinute(activity().points)
     body.replaceChildren(
       ...minutes.map((minute) =>
         row([
@@ -82,7 +82,7 @@ export function createActivityView(history: () => PageHistory): (overview: Overv
   details.addEventListener('toggle', fillTable)
 
   return ({ now }) => {
-    for (const chart of charts) chart.update(history().points, now.getTime())
+    for (const chart of charts) chart.update(activity().points, now.getTime())
     if (details.open) fillTable()
   }
 }

@@ -1,12 +1,12 @@
 import uPlot from 'uplot'
-import type { HistoryPoint } from '../../shared/overview.ts'
-import { HISTORY_POINTS, HISTORY_STEP_MS } from '../../shared/overview-limits.ts'
+import type { ActivityPoint } from '../../shared/overview.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview-limits.ts'
+import type { Measure } from './activity.ts'
 import { make, setText } from './dom.ts'
 import { formatMinute, formatTime } from './format.ts'
-import type { Measure } from './activity.ts'
 
 const HEIGHT = 128
-const WINDOW_S = (HISTORY_STEP_MS * HISTORY_POINTS) / 1000
+const WINDOW_S = (ACTIVITY_STEP_MS * ACTIVITY_POINTS) / 1000
 
 export interface ChartOptions {
   readonly measure: Measure
@@ -35,7 +35,7 @@ export function createChart(options: ChartOptions) {
     canvas,
   )
   let plot: uPlot | undefined
-  let points: readonly HistoryPoint[] = []
+  let points: readonly ActivityPoint[] = []
   let now = 0
 
   const data = (): uPlot.AlignedData => [
@@ -65,7 +65,7 @@ export function createChart(options: ChartOptions) {
   return {
     figure,
     /** @param at the service's time, milliseconds since the epoch. */
-    update(all: readonly HistoryPoint[], at: number): void {
+    update(all: readonly ActivityPoint[], at: number): void {
       points = all
       now = at
       const sum = all.reduce((count, point) => count + point[measure], 0)
@@ -87,10 +87,10 @@ export const BYTE_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power)
 
 function inWords(
   { measure, what, format }: ChartOptions,
-  points: readonly HistoryPoint[],
+  points: readonly ActivityPoint[],
   sum: number,
 ): string {
-  const top = points.reduce<HistoryPoint | undefined>(
+  const top = points.reduce<ActivityPoint | undefined>(
     (most, point) => (most === undefined || point[measure] > most[measure] ? point : most),
     undefined,
   )

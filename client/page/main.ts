@@ -1,10 +1,10 @@
 import type { Overview } from '../../shared/overview.ts'
+import { PageActivity } from './activity.ts'
 import { createActivityView } from './activity-view.ts'
 import { byId, setText } from './dom.ts'
 import { createDropDialog } from './drop-dialog.ts'
 import { createFailuresView } from './failures-view.ts'
 import { formatTime } from './format.ts'
-import { PageHistory } from './activity.ts'
 import { type Poll, startPolling } from './polling.ts'
 import { Session, type SessionError } from './session.ts'
 import { createSignIn } from './sign-in.ts'
@@ -25,7 +25,7 @@ interface SignedIn {
   readonly poll: Poll
 }
 let signedIn: SignedIn | undefined
-let history = new PageHistory()
+let activity = new PageActivity()
 /** When the figures shown were told, by this computer's clock. */
 let shownAt = 0
 let isLost = false
@@ -33,10 +33,10 @@ let isLost = false
 const signIn = createSignIn(async (token) => {
   const session = new Session(token)
   const overview = await session.overview(undefined)
-  history = new PageHistory()
+  activity = new PageActivity()
   signedIn = {
     session,
-    poll: startPolling({ ask: () => session.overview(history.since), onAnswer, onFailure }),
+    poll: startPolling({ ask: () => session.overview(activity.since), onAnswer, onFailure }),
   }
   signIn.hide()
   dashboard.hidden = false
@@ -51,13 +51,13 @@ const dropDialog = createDropDialog(async (stash) => {
   await signedIn.session.dropStash(stash.handle)
   const position = stashes.positionOf(stash.handle)
   dropDialog.close()
-  onAnswer(await signedIn.session.overview(history.since))
+  onAnswer(await signedIn.session.overview(activity.since))
   stashes.focusRow(position)
   setText(announcements, `Stash ${stash.shortId} is dropped.`)
 })
 const views = [
   createStoreView(),
-  createActivityView(() => history),
+  createActivityView(() => activity),
   createFailuresView(),
   createWikiView(),
   (overview: Overview) => stashes.update(overview),
@@ -70,7 +70,7 @@ function onAnswer(overview: Overview): void {
   setConnection('live', 'Live')
   setText(banner, '')
   dashboard.classList.remove('stale')
-  const isWhole = history.add(overview.stats.startedAt.getTime(), overview.history)
+  const isWhole = activity.add(overview.stats.startedAt.getTime(), overview.activity)
   if (!isWhole) signedIn?.poll.now()
   for (const show of views) show(overview)
   setText(
@@ -102,7 +102,7 @@ function signOut(message: string): void {
   signedIn?.session.end()
   signedIn = undefined
   isLost = false
-  history = new PageHistory()
+  activity = new PageActivity()
   stashes.clear()
   dropDialog.close()
   dashboard.hidden = true

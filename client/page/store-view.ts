@@ -32,12 +32,12 @@ export function createStoreView(): (overview: Overview) => void {
 
   return ({ now, stats: { store, stashes } }) => {
     setText(held, formatBytes(store.heldBytes))
-    setText(ofCap, `of ${formatBytes(store.maxBytes)} held`)
-    heldBar?.style.setProperty('width', `${(100 * store.heldBytes) / store.maxBytes}%`)
-    reservedBar?.style.setProperty('width', `${(100 * store.reservedBytes) / store.maxBytes}%`)
-    meter.ariaValueNow = ((100 * (store.heldBytes + store.reservedBytes)) / store.maxBytes).toFixed(1)
-    meter.ariaValueText = `${formatBytes(store.heldBytes)} held, ${formatBytes(store.reservedBytes)} reserved, ${formatBytes(store.freeBytes)} free of ${formatBytes(store.maxBytes)}`
-    tell('Held', `${formatBytes(store.heldBytes)} (${formatShare(store.heldBytes, store.maxBytes)})`)
+    setText(ofCap, `of ${formatBytes(store.maxTotalBytes)} held`)
+    heldBar?.style.setProperty('width', `${(100 * store.heldBytes) / store.maxTotalBytes}%`)
+    reservedBar?.style.setProperty('width', `${(100 * store.reservedBytes) / store.maxTotalBytes}%`)
+    meter.ariaValueNow = ((100 * (store.heldBytes + store.reservedBytes)) / store.maxTotalBytes).toFixed(1)
+    meter.ariaValueText = `${formatBytes(store.heldBytes)} held, ${formatBytes(store.reservedBytes)} reserved, ${formatBytes(store.freeBytes)} free of ${formatBytes(store.maxTotalBytes)}`
+    tell('Held', `${formatBytes(store.heldBytes)} (${formatShare(store.heldBytes, store.maxTotalBytes)})`)
     tell('Reserved', formatBytes(store.reservedBytes))
     tell('Free', formatBytes(store.freeBytes))
     tell('Could be evicted', formatBytes(store.evictableBytes))

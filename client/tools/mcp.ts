@@ -95,7 +95,7 @@ function isClient<Extra>(
   return Reflect.get(client, 'stash') !== undefined
 }
 
-/** Turns progress into notifications, where the caller asked for them. */
+/** Semaphore progress into notifications, where the caller asked for them. */
 function progressReports(extra: McpCallExtra) {
   const progressToken = extra._meta?.progressToken
   const sent: Promise<void>[] = []

@@ -6,7 +6,6 @@ import type { BlobLease, ByteRange, Store } from '../store/store.ts'
 import { notModifiedFields, representationFields } from './blob-headers.ts'
 import type { Connections } from './connections.ts'
 import { countStatus, type DeliveryCounters } from './counters.ts'
-import type { CutOff } from './response-timeouts.ts'
 import { Delivery, type Outcome } from './delivery.ts'
 import type { DeliveryLog } from './delivery-log.ts'
 import { decide } from './preconditions.ts'
@@ -17,13 +16,14 @@ import {
   rangeNotSatisfiable,
   UNEXPECTED,
 } from './problem.ts'
+import type { ResponseTimeouts } from './response-timeouts.ts'
 
 export interface BlobRouteContext {
   readonly store: Store
   readonly log: Logger
   readonly deliveryLog: DeliveryLog
   readonly counters: DeliveryCounters
-  readonly cutOff: CutOff
+  readonly responseTimeouts: ResponseTimeouts
   readonly connections: Connections
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -41,7 +41,7 @@ export type BlobRoute = (
 
 /** The blob route: carries out what `decide` decides, and says so to the store, the counters and the log. */
 export function createBlobRoute(context: BlobRouteContext): BlobRoute {
-  const { store, log, deliveryLog, counters, cutOff, connections, now, refuse } = context
+  const { store, log, deliveryLog, counters, responseTimeouts, connections, now, refuse } = context
   const newRequestId = requestIds()
 
   return (req, res, method, id) => {
@@ -131,14 +131,14 @@ export function createBlobRoute(context: BlobRouteContext): BlobRoute {
     ended: (outcome: Outcome, bytes: number) => void,
   ): void {
     const delivery = new Delivery(req.socket, res, lease, range, (outcome, bytes) => {
-      cutOff.unwatch(delivery)
+      responseTimeouts.unwatch(delivery)
       counters.bytes += bytes
       if (outcome === 'complete') counters.completed += 1
       else counters.aborted += 1
       if (outcome === 'failed') log.error({ requestId, err: delivery.error }, 'a blob could not be read')
       ended(outcome, bytes)
     })
-    cutOff.watch(delivery)
+    responseTimeouts.watch(delivery)
     delivery.start()
   }
 

@@ -8,7 +8,6 @@ import { createBlobRoute } from './blob-plugin.ts'
 import { type Connections, trackConnections } from './connections.ts'
 import { PREFLIGHT_FIELDS } from './cors.ts'
 import { countStatus, type DeliveryCounters, newDeliveryCounters } from './counters.ts'
-import { createCutOff } from './response-timeouts.ts'
 import { createDeliveryLog } from './delivery-log.ts'
 import { DEFAULT_LIMITS, type DeliveryLimits } from './limits.ts'
 import {
@@ -24,6 +23,7 @@ import {
   sendProblem,
   TIMED_OUT,
 } from './problem.ts'
+import { createResponseTimeouts } from './response-timeouts.ts'
 
 /** Bounds a connection that was refused outright and does not read the refusal. */
 const REFUSED_SOCKET_MS = 5_000
@@ -62,10 +62,19 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   // For what the cut-off does not watch, such as errors that nobody reads.
   server.timeout = 2 * limits.noProgressMs
 
-  const cutOff = createCutOff({ ...limits, now })
-  const connections = trackConnections(server, limits, cutOff.cutAll)
+  const responseTimeouts = createResponseTimeouts({ ...limits, now })
+  const connections = trackConnections(server, limits, responseTimeouts.cutAll)
   const deliveryLog = createDeliveryLog(log)
-  const answerBlob = createBlobRoute({ store, log, deliveryLog, counters, cutOff, connections, now, refuse })
+  const answerBlob = createBlobRoute({
+    store,
+    log,
+    deliveryLog,
+    counters,
+    responseTimeouts,
+    connections,
+    now,
+    refuse,
+  })
 
   /** Answers with a problem, and ends the connection when content follows that nobody will read. */
   function refuse(req: IncomingMessage, res: ServerResponse, problem: Problem): void {
@@ -147,7 +156,7 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     done()
   })
   app.addHook('onClose', (_app, done) => {
-    cutOff.stop()
+    responseTimeouts.stop()
     deliveryLog.flush()
     done()
   })

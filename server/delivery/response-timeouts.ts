@@ -10,7 +10,7 @@ export interface WatchedResponse {
 }
 
 /** Cuts the responses that rule 6 of the store does not let finish. */
-export interface CutOff {
+export interface ResponseTimeouts {
   watch(response: WatchedResponse): void
   unwatch(response: WatchedResponse): void
   /** Cuts every response, at the end of a stop. */
@@ -43,12 +43,12 @@ export function unsentBytes(socket: Socket & { readonly _handle?: unknown }): nu
  * One timer for all responses: cuts what has made no progress for `noProgressMs`, and what is still going on
  * `pastExpiryMs` after its blob's expiry.
  */
-export function createCutOff(options: {
+export function createResponseTimeouts(options: {
   noProgressMs: number
   pastExpiryMs: number
   /** Milliseconds since the epoch. */
   now: () => number
-}): CutOff {
+}): ResponseTimeouts {
   const { noProgressMs, pastExpiryMs, now } = options
   const watched = new Map<WatchedResponse, Progress>()
   const tickMs = Math.max(1, Math.min(1_000, noProgressMs / 4, pastExpiryMs / 4))

@@ -11,7 +11,7 @@ const MAX_IDLE_SOCKETS = 32
  * A connection on which anything arrives while no request is under way is destroyed: what comes after a complete
  * answer must never be taken for the answer to the next request (RFC 9112, 6.3), which may be another user's.
  */
-export function createConnections(protocol: 'http:' | 'https:', maxSockets: number): Agent {
+export function createAgent(protocol: 'http:' | 'https:', maxSockets: number): Agent {
   const options = { keepAlive: true, maxSockets, maxFreeSockets: MAX_IDLE_SOCKETS }
   const agent = protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options)
   const keepAlive = agent.keepSocketAlive.bind(agent)

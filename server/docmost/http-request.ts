@@ -8,12 +8,12 @@ import http, {
 import https from 'node:https'
 import { type LargeAnswer, WikiError } from './wiki.ts'
 
-/** Node's own default, written down because it is the answer to thousands of headers. */
+/** Node's own default, written down because it is the defence against thousands of headers. */
 const MAX_HEADER_BYTES = 16_384
 /** The wiki sends about 20 (docmost/exchanges). */
 const MAX_HEADERS = 256
 
-export interface WikiRequest {
+export interface HttpRequest {
   readonly protocol: 'http:' | 'https:'
   readonly hostname: string
   /** Empty for the protocol's default. */
@@ -25,8 +25,8 @@ export interface WikiRequest {
   readonly agent: Agent
 }
 
-/** An answer whose headers have arrived. Its body is read to the end, or `abort` is called. */
-export interface WikiAnswer {
+/** A response whose headers have arrived. Its body is read to the end, or `abort` is called. */
+export interface HttpResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly contentLength: number | undefined
@@ -34,7 +34,7 @@ export interface WikiAnswer {
   readonly body: AsyncIterable<Buffer>
   /** Gives the rest up and closes the connection. */
   abort(): void
-  /** Resolves when nothing of the exchange is left: the body was read, broke off or was given up. */
+  /** Resolves when nothing of the request is left: the body was read, broke off or was given up. */
   readonly ended: Promise<void>
 }
 
@@ -43,7 +43,7 @@ export interface WikiAnswer {
  * closed and neither a timer nor a listener is left.
  * @throws {WikiError} and, when `signal` is aborted for another reason than a time-out, that reason.
  */
-export function exchange(request: WikiRequest, signal: AbortSignal): Promise<WikiAnswer> {
+export function sendRequest(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(abortFailure(signal))
@@ -103,7 +103,7 @@ export function exchange(request: WikiRequest, signal: AbortSignal): Promise<Wik
   })
 }
 
-function start(request: WikiRequest): ClientRequest {
+function start(request: HttpRequest): ClientRequest {
   const { protocol, hostname, port, path, method, headers, agent } = request
   const options = { protocol, hostname, port, path, method, headers, agent, maxHeaderSize: MAX_HEADER_BYTES }
   return protocol === 'https:' ? https.request(options) : http.request(options)
@@ -148,30 +148,34 @@ function bodyOf(incoming: IncomingMessage, progress: Progress): AsyncIterable<Bu
 /**
  * Reads a body into one Buffer.
  * @throws {WikiError} `too-large` as soon as it is known to have more than `maxBytes`.
- * @throws what `large.enter` rejects with.
+ * @throws what `large.acquire` rejects with.
  */
-export async function readWhole(answer: WikiAnswer, maxBytes: number, large?: LargeAnswer): Promise<Buffer> {
-  const { contentLength } = answer
+export async function readWhole(
+  response: HttpResponse,
+  maxBytes: number,
+  large?: LargeAnswer,
+): Promise<Buffer> {
+  const { contentLength } = response
   const tooLarge = () => new WikiError('too-large', `The wiki's answer has more than ${maxBytes} bytes.`)
   if (contentLength !== undefined && contentLength > maxBytes) {
-    answer.abort()
+    response.abort()
     throw tooLarge()
   }
   let isLarge = false
   const announce = async (bytes: number) => {
     if (isLarge || large === undefined || bytes <= large.bytes) return
     isLarge = true
-    await large.enter()
+    await large.acquire()
   }
   try {
     await announce(contentLength ?? 0)
   } catch (error) {
-    answer.abort()
+    response.abort()
     throw error
   }
   let whole = Buffer.allocUnsafeSlow(contentLength ?? Math.min(65_536, maxBytes))
   let length = 0
-  for await (const chunk of answer.body) {
+  for await (const chunk of response.body) {
     const needed = length + chunk.length
     if (needed > maxBytes) throw tooLarge()
     await announce(needed)

@@ -12,7 +12,7 @@ export interface WikiObservation {
 }
 
 /** The same wiki, telling of every call how it went. */
-export function observedWiki(wiki: Wiki, observe: (observation: WikiObservation) => void): Wiki {
+export function instrumentedWiki(wiki: Wiki, observe: (observation: WikiObservation) => void): Wiki {
   const observed = async <T>(call: WikiCall, work: Promise<T>): Promise<T> => {
     const start = performance.now()
     const done = (outcome: WikiObservation['outcome']) =>

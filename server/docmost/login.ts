@@ -1,6 +1,6 @@
 import { urlToHttpOptions } from 'node:url'
-import { createConnections } from './agent.ts'
-import { exchange, type WikiAnswer } from './http-request.ts'
+import { createAgent } from './agent.ts'
+import { type HttpResponse, sendRequest } from './http-request.ts'
 import { retryAfterMs } from './retry-after.ts'
 import { WikiError } from './wiki.ts'
 
@@ -29,11 +29,11 @@ const DEFAULT_RETRY_MS = 60_000
 export function createWikiLogin(apiUrl: string): WikiLogin {
   const url = new URL(apiUrl)
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
-  const agent = createConnections(protocol, 4)
+  const agent = createAgent(protocol, 4)
 
   return async (credentials, signal) => {
     const body = Buffer.from(JSON.stringify(credentials))
-    const answer = await exchange(
+    const response = await sendRequest(
       {
         protocol,
         hostname: urlToHttpOptions(url).hostname ?? '',
@@ -51,12 +51,12 @@ export function createWikiLogin(apiUrl: string): WikiLogin {
       signal,
     )
     // All that matters is in the headers; this closes the connection.
-    answer.abort()
-    return loginResult(answer)
+    response.abort()
+    return loginResult(response)
   }
 }
 
-function loginResult({ status, headers }: WikiAnswer): LoginResult {
+function loginResult({ status, headers }: HttpResponse): LoginResult {
   if (status === 200) {
     const token = authToken(headers['set-cookie'] ?? [])
     // A login that asks for a second factor answers 200 without one.

@@ -5,9 +5,9 @@ const LEAST_DELAY_MS = 100
 const JITTER_MS = 200
 
 /** A proxy in front of the wiki, or the wiki itself, for a moment out of breath. */
-const CURABLE_STATUSES: ReadonlySet<number | undefined> = new Set([429, 502, 503])
+const RETRYABLE_STATUSES: ReadonlySet<number | undefined> = new Set([429, 502, 503])
 /** The wiki restarts, or it closed an idle connection just as it was used again. */
-const CURABLE_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE'])
+const RETRYABLE_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE'])
 
 export interface RetryOptions {
   /** How long the caller would wait for the second attempt to begin, in milliseconds; asked after the first failed. */
@@ -27,7 +27,7 @@ export async function retryOnce<T>(attempt: () => Promise<T>, options: RetryOpti
   try {
     return await attempt()
   } catch (error) {
-    if (!isCurable(error)) throw error
+    if (!isRetryable(error)) throw error
     const delayMs = (error.retryAfterMs ?? LEAST_DELAY_MS) + options.random() * JITTER_MS
     if (delayMs >= options.timeLeftMs()) throw error
     await options.wait(delayMs)
@@ -35,10 +35,10 @@ export async function retryOnce<T>(attempt: () => Promise<T>, options: RetryOpti
   return attempt()
 }
 
-function isCurable(error: unknown): error is WikiError {
+function isRetryable(error: unknown): error is WikiError {
   if (!(error instanceof WikiError)) return false
-  if (error.code === 'unreachable') return CURABLE_CODES.has(codeOf(error.cause))
-  return CURABLE_STATUSES.has(error.status)
+  if (error.code === 'unreachable') return RETRYABLE_CODES.has(codeOf(error.cause))
+  return RETRYABLE_STATUSES.has(error.status)
 }
 
 function codeOf(cause: unknown): unknown {

@@ -1,7 +1,7 @@
 import { urlToHttpOptions } from 'node:url'
 import { z } from 'zod'
-import { closeIdleConnections, createConnections } from './agent.ts'
-import { abortFailure, exchange, readWhole, type WikiAnswer } from './http-request.ts'
+import { closeIdleConnections, createAgent } from './agent.ts'
+import { abortFailure, type HttpResponse, readWhole, sendRequest } from './http-request.ts'
 import { retryOnce } from './retry.ts'
 import { retryAfterMs } from './retry-after.ts'
 import { type LargeAnswer, type Wiki, WikiError, type WikiFile, type WikiUser } from './wiki.ts'
@@ -46,7 +46,7 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
     // Gives an IPv6 address without its brackets.
     hostname: urlToHttpOptions(url).hostname ?? '',
     port: url.port,
-    agent: createConnections(protocol, maxSockets),
+    agent: createAgent(protocol, maxSockets),
   } as const
   const basePath = url.pathname.replace(/\/+$/, '')
 
@@ -62,22 +62,22 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
       headers['Content-Type'] = 'application/json'
       headers['Content-Length'] = String(body.length)
     }
-    return exchange({ ...target, method, path: basePath + path, headers, body }, signal)
+    return sendRequest({ ...target, method, path: basePath + path, headers, body }, signal)
   }
 
   /** A POST whose answer is JSON. */
   async function post(path: string, what: string, token: string, input: unknown, limits: PostLimits) {
     const { signal, maxBytes, large } = limits
-    const answer = await retryOnce(
+    const response = await retryOnce(
       async () => checked(await request(token, 'POST', path, input, signal), what),
       { random, timeLeftMs: () => MAX_RETRY_DELAY_MS, wait: (ms) => wait(ms, signal) },
     )
-    const mediaType = answer.headers['content-type']
+    const mediaType = response.headers['content-type']
     if (mediaType !== undefined && !/\bjson\b/i.test(mediaType)) {
-      answer.abort()
+      response.abort()
       throw notTheApi('sent something else than JSON')
     }
-    return readWhole(answer, maxBytes, large)
+    return readWhole(response, maxBytes, large)
   }
 
   return {
@@ -100,15 +100,15 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
       }
       const limit = startTimeLimit(timeoutMs, signal)
       try {
-        const answer = await retryOnce(
+        const response = await retryOnce(
           async () => {
             const path = `/files/${attachmentId}/file`
             return checked(await request(token, 'GET', path, undefined, limit.signal), 'file')
           },
           { random, timeLeftMs: limit.leftMs, wait: (ms) => wait(ms, limit.signal) },
         )
-        answer.ended.then(limit.end)
-        const { headers, contentLength, body } = answer
+        response.ended.then(limit.end)
+        const { headers, contentLength, body } = response
         return { mediaType: headers['content-type'], contentLength, body }
       } catch (error) {
         limit.end()
@@ -127,14 +127,14 @@ interface PostLimits {
 }
 
 /** Gives the answer back when it is a plain 200; otherwise ends it. @throws {WikiError} */
-function checked(answer: WikiAnswer, what: string): WikiAnswer {
-  const error = statusError(answer, what) ?? encodingError(answer)
-  if (error === undefined) return answer
-  answer.abort()
+function checked(response: HttpResponse, what: string): HttpResponse {
+  const error = statusError(response, what) ?? encodingError(response)
+  if (error === undefined) return response
+  response.abort()
   throw error
 }
 
-function statusError({ status, headers }: WikiAnswer, what: string): WikiError | undefined {
+function statusError({ status, headers }: HttpResponse, what: string): WikiError | undefined {
   if (status === 200) return undefined
   if (status === 401) return unauthorized(status)
   if (status === 403) {
@@ -162,7 +162,7 @@ function statusError({ status, headers }: WikiAnswer, what: string): WikiError |
 }
 
 /** None was asked for, and the cap and the hash are of the bytes themselves. */
-function encodingError({ status, headers }: WikiAnswer): WikiError | undefined {
+function encodingError({ status, headers }: HttpResponse): WikiError | undefined {
   const encoding = headers['content-encoding']
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return undefined
   const message = 'The wiki, or a proxy before it, sent an encoded body though none was asked for.'
@@ -180,10 +180,10 @@ function notTheApi(what: string, status: number | undefined = 200): WikiError {
   return new WikiError('bad-response', message, { status })
 }
 
-function userFrom(answer: Buffer): WikiUser {
+function userFrom(response: Buffer): WikiUser {
   let parsed: unknown
   try {
-    parsed = JSON.parse(answer.toString())
+    parsed = JSON.parse(response.toString())
   } catch {
     throw notTheApi('answered users/me with invalid JSON')
   }

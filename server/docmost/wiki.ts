@@ -54,12 +54,12 @@ export interface WikiFile {
   readonly body: AsyncIterable<Buffer>
 }
 
-/** Asks for leave to hold a large answer; meanwhile its body waits in the wiki's socket. */
+/** Asks before it holds a large answer; meanwhile its body waits in the wiki's socket. */
 export interface LargeAnswer {
-  /** Up to so many bytes are held without leave. */
+  /** Up to so many bytes are held without asking. */
   readonly bytes: number
   /** Awaited once, before more are. */
-  enter(): Promise<void>
+  acquire(): Promise<void>
 }
 
 /** The wiki's HTTP API as the service uses it, always with the caller's own token. */
@@ -71,7 +71,7 @@ export interface Wiki {
    * @param pageId a UUID or a slugId.
    * @param maxBytes cap on the answer.
    * @throws {WikiError}
-   * @throws what `large.enter` rejects with.
+   * @throws what `large.acquire` rejects with.
    */
   page(
     token: string,

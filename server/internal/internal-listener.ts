@@ -6,14 +6,14 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { WikiLogin } from '../docmost/login.ts'
 import type { Readiness } from '../ops/health.ts'
 import type { Logger } from '../ops/log.ts'
-import { registerLogin } from './login-route.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import { registerPage } from './page.ts'
-import { refuse } from './refuse.ts'
 import type { RpcContext, SandboxService } from '../rpc/context.ts'
 import { isUnexpected } from '../rpc/errors.ts'
-import { guardRequests } from './request-guard.ts'
 import { type AppRouter, appRouter } from '../rpc/router.ts'
+import { registerLogin } from './login-route.ts'
+import { registerPage } from './page.ts'
+import { refuse } from './refuse.ts'
+import { guardRequests } from './request-guard.ts'
 
 /** Inputs are page ids and links: small. */
 const MAX_REQUEST_BYTES = 16 * 1024

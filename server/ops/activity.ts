@@ -1,22 +1,22 @@
-import { HISTORY_POINTS, HISTORY_STEP_MS, type HistoryPoint } from '../../shared/overview.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS, type ActivityPoint } from '../../shared/overview.ts'
 import type { DeliveryCounters } from '../delivery/counters.ts'
 import type { StashCounters } from '../stash/counters.ts'
 
-export interface History {
+export interface Activity {
   /** The points younger than `since`, oldest first; all that are kept without it. */
-  points(since?: number): HistoryPoint[]
+  points(since?: number): ActivityPoint[]
   stop(): void
 }
 
 /** Keeps what the last 15 minutes brought, as the differences of the counters. Its timer keeps no process alive. */
-export function startHistory(options: {
+export function startActivity(options: {
   stashes: StashCounters
   deliveries: DeliveryCounters
   /** Milliseconds since the epoch. */
   now: () => number
-}): History {
+}): Activity {
   const { now } = options
-  const points: HistoryPoint[] = []
+  const points: ActivityPoint[] = []
   let last = totals(options)
   const timer = setInterval(() => {
     const current = totals(options)
@@ -28,9 +28,9 @@ export function startHistory(options: {
       notModified: current.notModified - last.notModified,
       misses: current.misses - last.misses,
     })
-    if (points.length > HISTORY_POINTS) points.shift()
+    if (points.length > ACTIVITY_POINTS) points.shift()
     last = current
-  }, HISTORY_STEP_MS).unref()
+  }, ACTIVITY_STEP_MS).unref()
   return {
     points: (since = Number.NEGATIVE_INFINITY) => points.filter(({ at }) => at > since),
     stop: () => clearInterval(timer),

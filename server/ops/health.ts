@@ -1,7 +1,7 @@
+import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 import type { Wiki } from '../docmost/wiki.ts'
 import { WikiError } from '../docmost/wiki.ts'
 import type { Store } from '../store/store.ts'
-import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 
 /** The wiki's last answer counts for this long; then it is asked anew. */
 const WIKI_WORD_MS = 15_000
@@ -63,13 +63,13 @@ export function createHealth(options: {
         })
         await asking
       }
-      const { maxBytes, freeBytes, evictableBytes, nextExpiry } = await store.stats()
+      const { maxTotalBytes, freeBytes, evictableBytes, nextExpiry } = await store.stats()
       const checks = {
         listening: isStopping ? 'the service is stopping' : 'ok',
         room:
-          freeBytes + evictableBytes >= maxBytes * LEAST_ROOM
+          freeBytes + evictableBytes >= maxTotalBytes * LEAST_ROOM
             ? 'ok'
-            : `the store is full: ${freeBytes} of ${maxBytes} bytes free${nextExpiry === undefined ? '' : `, the next stash expires at ${new Date(nextExpiry).toISOString()}`}`,
+            : `the store is full: ${freeBytes} of ${maxTotalBytes} bytes free${nextExpiry === undefined ? '' : `, the next stash expires at ${new Date(nextExpiry).toISOString()}`}`,
         wiki: wikiWord.text,
       }
       return { isReady: Object.values(checks).every((text) => text === 'ok'), checks }

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { DeliveryCounters } from '../delivery/counters.ts'
+import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import type { Store, StoreStats } from '../store/store.ts'
-import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -56,7 +56,7 @@ export function createMetrics(sources: {
       },
     })
 
-  storeGauge('store_max_bytes', 'Cap on bytes held and reserved.', (stats) => stats.maxBytes)
+  storeGauge('store_max_bytes', 'Cap on bytes held and reserved.', (stats) => stats.maxTotalBytes)
   storeGauge('store_held_bytes', 'Distinct bytes stored.', (stats) => stats.heldBytes)
   storeGauge(
     'store_reserved_bytes',

@@ -1,8 +1,8 @@
-import { HISTORY_POINTS, HISTORY_STEP_MS, type WikiTimes } from '../../shared/overview.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS, type WikiTimes } from '../../shared/overview.ts'
 import type { WikiCall, WikiObservation } from '../docmost/instrumented-wiki.ts'
 
 const MAX_CALLS = 500
-const LATELY_MS = HISTORY_STEP_MS * HISTORY_POINTS
+const LATELY_MS = ACTIVITY_STEP_MS * ACTIVITY_POINTS
 
 interface TimedCall {
   /** Milliseconds since the epoch. */

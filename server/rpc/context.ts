@@ -33,7 +33,7 @@ export interface SandboxService {
   stashes(): Promise<HeldStash[]>
   /** Takes a stash away by its handle; `false` when it is gone. */
   dropByHandle(caller: Caller, handle: string, options: CallOptions): Promise<boolean>
-  /** @param since leaves out the points of the history up to this time, milliseconds since the epoch. */
+  /** @param since leaves out the points of the activity up to this time, milliseconds since the epoch. */
   overview(since: number | undefined): Promise<Overview>
   /** The service's clock, in milliseconds since the epoch. */
   now(): number

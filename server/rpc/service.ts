@@ -4,18 +4,18 @@ import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
 import type { Config } from '../config.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
-import type { History } from '../ops/activity.ts'
+import type { Activity } from '../ops/activity.ts'
 import type { Logger } from '../ops/log.ts'
 import type { RecentWikiTimes } from '../ops/wiki-times.ts'
-import { createAdmission } from '../stash/fair-queue.ts'
 import type { StashCounters, StashOutcome } from '../stash/counters.ts'
+import { createFairQueue } from '../stash/fair-queue.ts'
 import { createLargeDocuments } from '../stash/large-documents.ts'
 import { type StashOptions, stashPage } from '../stash/stash-page.ts'
 import { isBlobId, shortId } from '../store/ids.ts'
 import type { StashSummary, Store, UserId } from '../store/store.ts'
+import { createAuthenticator } from './authenticator.ts'
 import type { SandboxService } from './context.ts'
 import { BadUriError, errorDetail, toRpcError } from './errors.ts'
-import { createIdentities } from './authenticator.ts'
 
 export interface ServiceOptions {
   readonly config: Config
@@ -25,7 +25,7 @@ export interface ServiceOptions {
   readonly wiki: Wiki
   readonly counters: StashCounters
   readonly stats: () => Promise<SandboxStats>
-  readonly history: Pick<History, 'points'>
+  readonly activity: Pick<Activity, 'points'>
   readonly wikiTimes: Pick<RecentWikiTimes, 'lately'>
   /** Told of every call of `stash` when it has ended. */
   readonly onStash: (stash: { outcome: StashOutcome; durationMs: number }) => void
@@ -46,19 +46,19 @@ const IDENTIFY_TIMEOUT_MS = 10_000
 /** What the procedures do, with time limits, counters and one log line a call. */
 export function createService(options: ServiceOptions): SandboxService {
   const { config, store, wiki, counters, log, now, stopping } = options
-  const identities = createIdentities({
+  const authenticator = createAuthenticator({
     wiki,
     timeoutMs: Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs),
     now,
   })
-  const admission = createAdmission()
+  const fairQueue = createFairQueue()
   const stashOptions: StashOptions = {
     store,
     wiki,
     publicUrl: options.publicUrl,
     appOrigin: config.docmostAppOrigin,
-    maxBytes: config.maxBytes,
-    maxFileBytes: config.maxImageBytes,
+    maxDocumentBytes: config.maxDocumentBytes,
+    maxFileBytes: config.maxFileBytes,
     fetchConcurrency: config.fetchConcurrency,
     fetchTimeoutMs: config.fetchTimeoutMs,
     counters,
@@ -78,7 +78,7 @@ export function createService(options: ServiceOptions): SandboxService {
 
   return {
     async identify(token, { signal, requestId }) {
-      const user = await identities.identify(token, signal).catch((error: unknown) => {
+      const user = await authenticator.identify(token, signal).catch((error: unknown) => {
         const why = whyFailed(error, now())
         // Invented tokens shall not fill the log.
         log[why.code === 'UNAUTHORIZED' ? 'debug' : 'info']({ requestId, ...why }, 'caller not identified')
@@ -103,10 +103,10 @@ export function createService(options: ServiceOptions): SandboxService {
       const end = new AbortController()
       underWay.add(end)
       const signal = AbortSignal.any([callerSignal, end.signal])
-      let leave: (() => void) | undefined
+      let release: (() => void) | undefined
       try {
         stopping.throwIfAborted()
-        leave = await admission.enter(user, { signal, deadline })
+        release = await fairQueue.acquire(user, { signal, deadline })
         counters.running++
         const link = await stashPage(
           { token: caller.token, user, pageId, signal, deadline, onProgress },
@@ -127,14 +127,14 @@ export function createService(options: ServiceOptions): SandboxService {
         )
         return link
       } catch (error) {
-        if (error instanceof WikiError && error.code === 'unauthorized') identities.forget(caller.token)
+        if (error instanceof WikiError && error.code === 'unauthorized') authenticator.forget(caller.token)
         const why = whyFailed(error, now())
         const outcome = outcomeOf(why.code)
         log.info({ ...line, outcome, ...why, durationMs: ended(outcome) }, 'stash')
         throw error
       } finally {
         underWay.delete(end)
-        leave?.()
+        release?.()
       }
     },
 
@@ -168,7 +168,7 @@ export function createService(options: ServiceOptions): SandboxService {
         now: new Date(now()),
         stats,
         stashes: held,
-        history: options.history.points(since),
+        activity: options.activity.points(since),
         wiki: options.wikiTimes.lately(),
       }
     },

@@ -9,11 +9,11 @@ export type StashErrorCode =
 export class StashError extends Error {
   override readonly name = 'StashError'
   readonly code: StashErrorCode
-  /** For `document-too-large`: the size and the cap, in bytes. */
-  readonly sizes: { readonly neededBytes: number; readonly maxBytes: number } | undefined
+  /** For `document-too-large`: the size, in bytes. */
+  readonly sizes: { readonly neededBytes: number } | undefined
 
   /** @param message says what to do next. */
-  constructor(code: StashErrorCode, message: string, sizes?: { neededBytes: number; maxBytes: number }) {
+  constructor(code: StashErrorCode, message: string, sizes?: { neededBytes: number }) {
     super(message)
     this.code = code
     this.sizes = sizes

@@ -12,7 +12,7 @@ export class BusyError extends Error {
   }
 }
 
-export interface AdmissionOptions {
+export interface FairQueueOptions {
   /** Stashes worked on at once. */
   readonly maxRunning: number
   /** Of these, what one user may take: the others' next stash always finds one soon. */
@@ -25,14 +25,14 @@ export interface AdmissionOptions {
  * Eight stashes with six downloads each keep a wiki busy. One user takes at most half of the places and half of the
  * queue, so that another's stash neither waits for a whole one of theirs nor is turned away.
  */
-export const DEFAULT_ADMISSION: AdmissionOptions = {
+export const DEFAULT_FAIR_QUEUE: FairQueueOptions = {
   maxRunning: 8,
   maxRunningPerUser: 4,
   maxWaiting: 256,
   maxWaitingPerUser: 128,
 }
 
-export interface Admission {
+export interface FairQueue {
   /** Stashes that wait for a place. */
   readonly waiting: number
   /**
@@ -43,7 +43,7 @@ export interface Admission {
    * @throws {BusyError}
    * @throws the reason of `signal` when the caller has gone.
    */
-  enter(user: UserId, signals: { signal: AbortSignal; deadline: AbortSignal }): Promise<() => void>
+  acquire(user: UserId, signals: { signal: AbortSignal; deadline: AbortSignal }): Promise<() => void>
 }
 
 interface Waiting {
@@ -62,7 +62,7 @@ const MIN_RETRY_MS = 1_000
 const MAX_RETRY_MS = 60_000
 
 /** A bounded number of places with a bounded queue, fair between users. */
-export function createAdmission(options: AdmissionOptions = DEFAULT_ADMISSION): Admission {
+export function createFairQueue(options: FairQueueOptions = DEFAULT_FAIR_QUEUE): FairQueue {
   const users = new Map<UserId, UserState>()
   let running = 0
   let waiting = 0
@@ -125,7 +125,7 @@ export function createAdmission(options: AdmissionOptions = DEFAULT_ADMISSION): 
     get waiting() {
       return waiting
     },
-    async enter(user, { signal, deadline }) {
+    async acquire(user, { signal, deadline }) {
       signal.throwIfAborted()
       const state = stateOf(user)
       // Whoever waits, waits for a reason that holds for this caller too: a place of this user's, or any place.
@@ -139,25 +139,25 @@ export function createAdmission(options: AdmissionOptions = DEFAULT_ADMISSION): 
         throw busy()
       }
       return await new Promise<() => void>((resolve, reject) => {
-        const leave = () => {
+        const leaveQueue = () => {
           waiting--
           state.waiting.delete(entry)
           signal.removeEventListener('abort', onAbort)
           deadline.removeEventListener('abort', onDeadline)
         }
         const onAbort = () => {
-          leave()
+          leaveQueue()
           forgetIdle(user, state)
           reject(signal.reason)
         }
         const onDeadline = () => {
-          leave()
+          leaveQueue()
           forgetIdle(user, state)
           reject(busy())
         }
         const entry: Waiting = {
           admit() {
-            leave()
+            leaveQueue()
             resolve(take(user, state))
           },
         }

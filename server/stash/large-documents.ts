@@ -1,4 +1,4 @@
-import { createTurns, type Turns } from './semaphore.ts'
+import { createSemaphore, type Semaphore } from './semaphore.ts'
 
 /**
  * Answers of more than this many bytes are large. Smaller ones pass freely: even one for every stash at once is little
@@ -12,10 +12,10 @@ export const LARGE_ANSWER_BYTES = 1024 * 1024
  * twice. Apart, so that what is ready to be written never waits for the wiki.
  */
 export interface LargeDocuments {
-  readonly reading: Turns
-  readonly writing: Turns
+  readonly reading: Semaphore
+  readonly writing: Semaphore
 }
 
 export function createLargeDocuments(): LargeDocuments {
-  return { reading: createTurns(), writing: createTurns() }
+  return { reading: createSemaphore(), writing: createSemaphore() }
 }

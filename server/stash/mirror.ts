@@ -34,7 +34,7 @@ export interface MirrorOptions {
   readonly token: string
   readonly draft: StashDraft
   /** Cap on one file, in bytes. */
-  readonly maxBytes: number
+  readonly maxFileBytes: number
   /** Downloads at once. */
   readonly concurrency: number
   /** Time limit of one download. */
@@ -120,13 +120,13 @@ async function mirrorFile(
       signal: end.signal,
     })
     if (file.isMedia && isHtml(answer.mediaType)) return { reason: 'bad-response' }
-    if ((answer.contentLength ?? 0) > options.maxBytes) return { reason: 'too-large' }
+    if ((answer.contentLength ?? 0) > options.maxFileBytes) return { reason: 'too-large' }
     writer = await options.draft.file(answer.contentLength)
     let size = 0
     let head = Buffer.alloc(0)
     for await (const chunk of answer.body) {
       size += chunk.length
-      if (size > options.maxBytes) return { reason: 'too-large' }
+      if (size > options.maxFileBytes) return { reason: 'too-large' }
       if (head.length < MAX_SNIFFED_BYTES)
         head = Buffer.concat([head, chunk.subarray(0, MAX_SNIFFED_BYTES - head.length)])
       await writer.write(chunk)

@@ -1,5 +1,5 @@
 /** A bounded number of turns at once, given in the order of coming. */
-export interface Turns {
+export interface Semaphore {
   /** How many wait for theirs. */
   readonly waiting: number
   /**
@@ -7,11 +7,11 @@ export interface Turns {
    * @returns ends it; further calls do nothing.
    * @throws the reason of `signal`, which ends the wait.
    */
-  enter(signal: AbortSignal): Promise<() => void>
+  acquire(signal: AbortSignal): Promise<() => void>
 }
 
 /** @param atOnce how many have their turn at the same time. */
-export function createTurns(atOnce = 1): Turns {
+export function createSemaphore(atOnce = 1): Semaphore {
   const waiting = new Set<() => void>()
   let taken = 0
 
@@ -31,20 +31,20 @@ export function createTurns(atOnce = 1): Turns {
     get waiting() {
       return waiting.size
     },
-    async enter(signal) {
+    async acquire(signal) {
       signal.throwIfAborted()
       if (taken < atOnce) return take()
       return await new Promise<() => void>((resolve, reject) => {
-        const leave = () => {
+        const leaveQueue = () => {
           waiting.delete(admit)
           signal.removeEventListener('abort', onAbort)
         }
         const admit = () => {
-          leave()
+          leaveQueue()
           resolve(take())
         }
         const onAbort = () => {
-          leave()
+          leaveQueue()
           reject(signal.reason)
         }
         waiting.add(admit)

@@ -15,9 +15,9 @@ import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
 import { clippedTitle, listedName } from './listed-name.ts'
 import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
+import { scanPage } from './page-scan.ts'
 import type { ScannedPage } from './references.ts'
 import { rewrite, rewrittenUpperBound } from './rewrite.ts'
-import { scanPage } from './page-scan.ts'
 
 export interface StashOptions {
   readonly store: Store
@@ -27,7 +27,7 @@ export interface StashOptions {
   /** The wiki's public origin: absolute file URLs start with it. */
   readonly appOrigin: string
   /** Cap on the document blob, in bytes. */
-  readonly maxBytes: number
+  readonly maxDocumentBytes: number
   /** Cap on one mirrored file, in bytes. */
   readonly maxFileBytes: number
   /** Downloads at once. */
@@ -62,7 +62,7 @@ const MAX_ENVELOPE_BYTES = 1024 * 1024
 const WRITE_TURN_BYTES = 512 * 1024
 
 /**
- * Turns a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
+ * Semaphore a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
  * step and gives the link (DESIGN.md, "Stash").
  * @throws {StashError} the page id, the page or its size will not do
  * @throws {NotAPageError | NotADocumentError} the wiki's answer will not do
@@ -90,7 +90,7 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       wiki: options.wiki,
       token: request.token,
       draft,
-      maxBytes: options.maxFileBytes,
+      maxFileBytes: options.maxFileBytes,
       concurrency: options.fetchConcurrency,
       timeoutMs: options.fetchTimeoutMs,
       deadline,
@@ -103,11 +103,11 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
     const link = (id: BlobId) => linkPrefix + id
     const links = new Map([...mirrored].map(([attachmentId, id]) => [attachmentId, link(id)]))
     const { writing } = options.largeDocuments
-    const leave = answer.length > LARGE_ANSWER_BYTES ? await writing.enter(signal) : undefined
+    const release = answer.length > LARGE_ANSWER_BYTES ? await writing.acquire(signal) : undefined
     try {
       await writeInSlices(document, rewrite(answer, page, links))
     } finally {
-      leave?.()
+      release?.()
     }
     const { size, sha256 } = await document.seal({ mediaType: 'application/json', name: 'page.json' })
     signal.throwIfAborted()
@@ -158,12 +158,12 @@ async function readAndReserve(
   request: StashRequest,
   options: StashOptions,
 ): Promise<ReadPage> {
-  let leave: (() => void) | undefined
-  const enter = async (signal: AbortSignal) => {
-    leave = await options.largeDocuments.reading.enter(signal)
+  let release: (() => void) | undefined
+  const acquire = async (signal: AbortSignal) => {
+    release = await options.largeDocuments.reading.acquire(signal)
   }
   try {
-    const answer = await readPage(pageId, request, options, enter)
+    const answer = await readPage(pageId, request, options, acquire)
     const page = await atIntervals(scanPage(answer, options.appOrigin), request.signal)
     if (page.isDeleted) {
       throw new StashError(
@@ -172,33 +172,33 @@ async function readAndReserve(
       )
     }
     const upperBound = rewrittenUpperBound(page, options.publicUrl.length + BLOB_PATH.length + BLOB_ID_LENGTH)
-    if (upperBound > options.maxBytes) {
+    if (upperBound > options.maxDocumentBytes) {
       throw new StashError(
         'document-too-large',
-        `The document takes up to ${upperBound} bytes, over the cap of ${options.maxBytes} (SANDBOX_MAX_BYTES): split the page, or ask the operator to raise the cap.`,
-        { neededBytes: upperBound, maxBytes: options.maxBytes },
+        `The document takes up to ${upperBound} bytes, over the cap of ${options.maxDocumentBytes} (SANDBOX_MAX_BYTES): split the page, or ask the operator to raise the cap.`,
+        { neededBytes: upperBound },
       )
     }
     return { answer, page, document: await draft.document(upperBound) }
   } finally {
-    leave?.()
+    release?.()
   }
 }
 
-/** @param enter awaited before a large answer is held. */
+/** @param acquire awaited before a large answer is held. */
 async function readPage(
   pageId: string,
   request: StashRequest,
   options: StashOptions,
-  enter: (signal: AbortSignal) => Promise<void>,
+  acquire: (signal: AbortSignal) => Promise<void>,
 ): Promise<Buffer> {
   const { signal, deadline } = request
   const either = AbortSignal.any([signal, deadline])
   try {
     return await options.wiki.page(request.token, pageId, {
-      maxBytes: options.maxBytes + MAX_ENVELOPE_BYTES,
+      maxBytes: options.maxDocumentBytes + MAX_ENVELOPE_BYTES,
       signal: either,
-      large: { bytes: LARGE_ANSWER_BYTES, enter: () => enter(either) },
+      large: { bytes: LARGE_ANSWER_BYTES, acquire: () => acquire(either) },
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -208,7 +208,7 @@ async function readPage(
     if (error instanceof WikiError && error.code === 'too-large') {
       throw new StashError(
         'document-too-large',
-        `The page is over the cap of ${options.maxBytes} bytes (SANDBOX_MAX_BYTES): split it, or ask the operator to raise the cap.`,
+        `The page is over the cap of ${options.maxDocumentBytes} bytes (SANDBOX_MAX_BYTES): split it, or ask the operator to raise the cap.`,
       )
     }
     throw error

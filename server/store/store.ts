@@ -106,7 +106,7 @@ export interface StashSummary {
 
 /** Gauges are of now, counters since the start. All sizes in bytes. */
 export interface StoreStats {
-  readonly maxBytes: number
+  readonly maxTotalBytes: number
   readonly maxUserBytes: number
   /** Distinct bytes stored, those of blobs that only an open response keeps included. */
   readonly heldBytes: number

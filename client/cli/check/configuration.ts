@@ -18,32 +18,32 @@ export async function checkConfiguration(
   try {
     config = readConfig(environment)
     for (const { variable, message } of configWarnings(config)) {
-      findings.push(warning(message, { variable, mend: mendOf(variable, config) }))
+      findings.push(warning(message, { variable, fix: fixOf(variable, config) }))
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     for (const { variable, message } of error.problems) {
-      const mend = `set ${variable} in the environment of the service, or in its .env`
-      findings.push(fault(message, { variable, mend }))
+      const fix = `set ${variable} in the environment of the service, or in its .env`
+      findings.push(fault(message, { variable, fix }))
     }
   }
   const known = [...CONFIG_VARIABLES, ...Object.keys(CLIENT_VARIABLES)]
   for (const name of Object.keys(environment)) {
     if (!/^(?:SANDBOX|DOCMOST)_/.test(name) || known.includes(name)) continue
     const meant = nearestName(name, known)
-    const mend = meant === undefined ? 'look for a mistyped name' : `if ${meant} is meant, call it so`
-    findings.push(warning('is no variable of the service', { variable: name, mend }))
+    const fix = meant === undefined ? 'look for a mistyped name' : `if ${meant} is meant, call it so`
+    findings.push(warning('is no variable of the service', { variable: name, fix }))
   }
   const credentials = credentialsIn(environment)
   if (credentials.kind === 'incomplete' && !credentials.missing.includes('DOCMOST_TOKEN')) {
     const [variable = ''] = credentials.missing
-    findings.push(fault('is not set, though its counterpart is', { variable, mend: `set ${variable}, too` }))
+    findings.push(fault('is not set, though its counterpart is', { variable, fix: `set ${variable}, too` }))
   }
   if (findings.length === 0) findings.push(ok('all variables will do'))
   return { findings, config }
 }
 
-function mendOf(variable: string, config: Config): string {
+function fixOf(variable: string, config: Config): string {
   switch (variable) {
     case 'SANDBOX_PUBLIC_URL':
       return 'put a TLS proxy with a public host name in front of the public listener, and set SANDBOX_PUBLIC_URL to its https URL'

@@ -31,7 +31,7 @@ export async function checkInternalListener(
   if (!isAnswer(health)) {
     const finding = fault(`the service does not answer at ${origin}: ${health.text}`, {
       variable,
-      mend: `start it with \`blob-sandbox serve\`, or set SANDBOX_URL to ${expectedUrl(config)}`,
+      fix: `start it with \`blob-sandbox serve\`, or set SANDBOX_URL to ${expectedUrl(config)}`,
     })
     return only(finding, health.code === 'ECONNREFUSED')
   }
@@ -39,7 +39,7 @@ export async function checkInternalListener(
     return only(
       fault(`the internal listener refuses the host name ${hostname} (421)`, {
         variable: 'SANDBOX_INTERNAL_HOSTS',
-        mend: `add ${hostname} to SANDBOX_INTERNAL_HOSTS of the service, and restart it`,
+        fix: `add ${hostname} to SANDBOX_INTERNAL_HOSTS of the service, and restart it`,
       }),
     )
   }
@@ -47,7 +47,7 @@ export async function checkInternalListener(
     return only(
       fault(`SANDBOX_URL leads to the public listener (${origin}), which has no RPC`, {
         variable,
-        mend: `set SANDBOX_URL to the internal listener: ${expectedUrl(config)}`,
+        fix: `set SANDBOX_URL to the internal listener: ${expectedUrl(config)}`,
       }),
     )
   }
@@ -55,7 +55,7 @@ export async function checkInternalListener(
     return only(
       fault(`something else than the service answers at ${origin} (${describe(health)})`, {
         variable,
-        mend: `set SANDBOX_URL to ${expectedUrl(config)}, or end what listens there`,
+        fix: `set SANDBOX_URL to ${expectedUrl(config)}, or end what listens there`,
       }),
     )
   }
@@ -65,7 +65,7 @@ export async function checkInternalListener(
     return only(
       fault(`there is no RPC at ${url}`, {
         variable,
-        mend: `let SANDBOX_URL end with /trpc: ${origin}/trpc`,
+        fix: `let SANDBOX_URL end with /trpc: ${origin}/trpc`,
       }),
     )
   }
@@ -74,7 +74,7 @@ export async function checkInternalListener(
     findings.push(
       fault('the service does not accept a token that the wiki here accepts: it uses another wiki', {
         variable: 'DOCMOST_API_URL',
-        mend: 'start the service with the same DOCMOST_API_URL',
+        fix: 'start the service with the same DOCMOST_API_URL',
       }),
     )
   }
@@ -118,7 +118,7 @@ async function readiness(origin: string, signal: AbortSignal): Promise<Finding[]
     findings.push(
       fault(`the service says: ${wiki}`, {
         variable: 'DOCMOST_API_URL',
-        mend: 'correct DOCMOST_API_URL of the service, and restart it; or start the wiki',
+        fix: 'correct DOCMOST_API_URL of the service, and restart it; or start the wiki',
       }),
     )
   }
@@ -127,13 +127,13 @@ async function readiness(origin: string, signal: AbortSignal): Promise<Finding[]
     findings.push(
       warning(`the service says: ${room}`, {
         variable: 'SANDBOX_MAX_TOTAL_BYTES',
-        mend: 'raise SANDBOX_MAX_TOTAL_BYTES or shorten SANDBOX_TTL_MS, and restart the service',
+        fix: 'raise SANDBOX_MAX_TOTAL_BYTES or shorten SANDBOX_TTL_MS, and restart the service',
       }),
     )
   }
   const listening = trouble('listening')
   if (listening !== undefined) {
-    findings.push(warning(`the service says: ${listening}`, { mend: 'check again when it has started anew' }))
+    findings.push(warning(`the service says: ${listening}`, { fix: 'check again when it has started anew' }))
   }
   return findings
 }
@@ -164,21 +164,21 @@ export async function checkPorts(config: Config): Promise<Finding[]> {
       findings.push(
         ports.fault(`port ${port} is taken by another program: the service cannot start`, {
           variable: name,
-          mend: `end that program, or set ${name} to a free port`,
+          fix: `end that program, or set ${name} to a free port`,
         }),
       )
     } else if (code === 'EACCES') {
       findings.push(
         ports.fault(`port ${port} is not open to this user: the service cannot start`, {
           variable: name,
-          mend: `set ${name} to a port from 1024 on, with a proxy in front`,
+          fix: `set ${name} to a port from 1024 on, with a proxy in front`,
         }),
       )
     } else if (code !== undefined) {
       findings.push(
         ports.fault(`${host} is no address of this machine (${code})`, {
           variable: hostName,
-          mend: `set ${hostName} to one of its addresses, or to 127.0.0.1`,
+          fix: `set ${hostName} to one of its addresses, or to 127.0.0.1`,
         }),
       )
     }

@@ -24,7 +24,7 @@ export async function checkPublicUrl(config: Config, signal: AbortSignal): Promi
     findings.push(
       fault('the answer comes without Access-Control-Allow-Origin: consumers in browsers cannot read it', {
         variable,
-        mend: 'let the proxy in front pass the Access-Control-… headers on unchanged',
+        fix: 'let the proxy in front pass the Access-Control-… headers on unchanged',
       }),
     )
   }
@@ -39,7 +39,7 @@ export function encodingFinding(headers: Headers): Finding | undefined {
   if (encoding === null || encoding === 'identity') return undefined
   return warning(`a proxy in front compresses (${encoding}): sha256, sizes and ranges no longer fit`, {
     variable,
-    mend: `turn compression off for ${BLOB_PATH} in the proxy (nginx: gzip off; Cloudflare: no-transform is honoured)`,
+    fix: `turn compression off for ${BLOB_PATH} in the proxy (nginx: gzip off; Cloudflare: no-transform is honoured)`,
   })
 }
 
@@ -53,16 +53,16 @@ function noAnswer(found: NoAnswer, config: Config): Finding {
   if (isTlsTrouble(found)) {
     return fault(`TLS fails at ${host}: ${found.text}`, {
       variable,
-      mend: 'give the proxy a certificate for this host name from an authority that consumers know, with its chain',
+      fix: 'give the proxy a certificate for this host name from an authority that consumers know, with its chain',
     })
   }
   const isName = found.code === 'ENOTFOUND' || found.code === 'EAI_AGAIN'
-  const mend = isName
+  const fix = isName
     ? 'enter the host name in DNS, or correct SANDBOX_PUBLIC_URL'
     : protocol === 'https:'
       ? `start the TLS proxy in front of the public listener (${listenerOf(config)}), or correct SANDBOX_PUBLIC_URL`
       : `start the service, or set SANDBOX_PUBLIC_URL to what leads to the public listener (${listenerOf(config)})`
-  return fault(`consumers get no answer from ${host}: ${found.text}`, { variable, mend })
+  return fault(`consumers get no answer from ${host}: ${found.text}`, { variable, fix })
 }
 
 function otherAnswer(found: Answer, config: Config): Finding {
@@ -72,7 +72,7 @@ function otherAnswer(found: Answer, config: Config): Finding {
   if (isInternalListener(found)) {
     return fault(`${host} leads to the internal listener, which takes wiki tokens and must not be public`, {
       variable,
-      mend: `${lead}, not to port ${config.internalPort}`,
+      fix: `${lead}, not to port ${config.internalPort}`,
     })
   }
   if (status >= 300 && status < 400) {
@@ -83,7 +83,7 @@ function otherAnswer(found: Answer, config: Config): Finding {
       `consumers are redirected (${status})${target === undefined ? '' : ` to ${target.origin}${target.pathname}`}`,
       {
         variable,
-        mend: isUpgrade
+        fix: isUpgrade
           ? `set SANDBOX_PUBLIC_URL to ${config.publicUrl.replace(/^http:/, 'https:')}`
           : `let the proxy pass ${BLOB_PATH} on without a sign-in: the link itself is the permission`,
       },
@@ -92,13 +92,13 @@ function otherAnswer(found: Answer, config: Config): Finding {
   if (status === 401 || status === 403 || status === 407) {
     return fault(`what stands in front asks consumers for credentials, or refuses them (${status})`, {
       variable,
-      mend: `let the proxy pass ${BLOB_PATH} on without a sign-in: the link itself is the permission`,
+      fix: `let the proxy pass ${BLOB_PATH} on without a sign-in: the link itself is the permission`,
     })
   }
   if (status >= 502 && status <= 504) {
     return fault(`the proxy at ${host} does not reach the service (${status})`, {
       variable,
-      mend: `start the service, and ${lead}`,
+      fix: `start the service, and ${lead}`,
     })
   }
   const isWiki = /window\.CONFIG\s*=/.test(text)
@@ -108,7 +108,7 @@ function otherAnswer(found: Answer, config: Config): Finding {
       : `another server answers at ${host} (${describe(found)})`,
     {
       variable,
-      mend: `${lead}, or give the service a host name of its own and set SANDBOX_PUBLIC_URL to it`,
+      fix: `${lead}, or give the service a host name of its own and set SANDBOX_PUBLIC_URL to it`,
     },
   )
 }

@@ -25,7 +25,7 @@ export async function checkRoundTrip(
     const { message } = toCommandError(error)
     return [
       fault(`the page could not be stashed: ${message}`, {
-        mend: 'try another --page, or mend what the message says',
+        fix: 'try another --page, or fix what the message says',
       }),
     ]
   }
@@ -36,7 +36,7 @@ export async function checkRoundTrip(
       findings.push(
         fault(`the service's links begin with ${new URL(link.uri).origin}, not with ${publicUrl}`, {
           variable,
-          mend: 'restart the service with this SANDBOX_PUBLIC_URL',
+          fix: 'restart the service with this SANDBOX_PUBLIC_URL',
         }),
       )
     }
@@ -55,7 +55,7 @@ export async function checkRoundTrip(
           `the link still answers after it was dropped (${describe(after)}): a cache in front keeps blobs`,
           {
             variable,
-            mend: `turn caching off for ${BLOB_PATH} in the proxy`,
+            fix: `turn caching off for ${BLOB_PATH} in the proxy`,
           },
         ),
       )
@@ -78,7 +78,7 @@ async function readBack(
       findings.push(
         fault('the link gives other bytes than were stashed', {
           variable,
-          mend: 'let SANDBOX_PUBLIC_URL lead to this very service, and no other one',
+          fix: 'let SANDBOX_PUBLIC_URL lead to this very service, and no other one',
         }),
       )
     }
@@ -87,7 +87,7 @@ async function readBack(
     const { message } = toCommandError(error)
     const finding = fault(`the link cannot be fetched by a consumer: ${message}`, {
       variable,
-      mend: 'let SANDBOX_PUBLIC_URL lead to this very service, through a proxy that changes nothing',
+      fix: 'let SANDBOX_PUBLIC_URL lead to this very service, through a proxy that changes nothing',
     })
     return { findings: [finding], isFetched: false }
   }
@@ -100,7 +100,7 @@ async function readBack(
     findings.push(
       warning(`ranges are not answered as such (${part.status}): a download that breaks off starts over`, {
         variable,
-        mend: 'let the proxy pass Range on, and neither cache nor transform the answer',
+        fix: 'let the proxy pass Range on, and neither cache nor transform the answer',
       }),
     )
   }

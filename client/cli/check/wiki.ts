@@ -29,27 +29,27 @@ export async function checkWiki(apiUrl: string, signal: AbortSignal): Promise<Fi
   const { origin } = new URL(apiUrl)
   if (isWikisRefusal(found)) return wiki.ok(`the wiki's API answers at ${apiUrl}`)
   if (!isAnswer(found)) {
-    const mend = isTlsTrouble(found)
+    const fix = isTlsTrouble(found)
       ? 'give the wiki a valid certificate, name its authority in NODE_EXTRA_CA_CERTS, or reach it on the local machine by http'
       : 'start the wiki, or set DOCMOST_API_URL to where it runs'
-    return wiki.fault(`no wiki at ${origin}: ${found.text}`, { variable, mend })
+    return wiki.fault(`no wiki at ${origin}: ${found.text}`, { variable, fix })
   }
   if (found.status >= 300 && found.status < 400) {
     return wiki.fault(`${apiUrl} redirects (${found.status})`, {
       variable,
-      mend: `set it to the API's final address${targetOf(found)}: redirects are not followed, a token goes to one address only`,
+      fix: `set it to the API's final address${targetOf(found)}: redirects are not followed, a token goes to one address only`,
     })
   }
   if (found.status >= 500) {
     return wiki.fault(`the wiki fails (${found.status})`, {
       variable,
-      mend: "look into the wiki's log, and that of a proxy in front of it",
+      fix: "look into the wiki's log, and that of a proxy in front of it",
     })
   }
   const isBelow = isWikisRefusal(await askWhoIAm(`${apiUrl}/api`, undefined, signal))
   return wiki.fault(`what answers at ${apiUrl} is not the wiki's API (${describe(found)})`, {
     variable,
-    mend: isBelow ? `set it to ${apiUrl}/api` : "set it to the wiki's API, which ends with /api",
+    fix: isBelow ? `set it to ${apiUrl}/api` : "set it to the wiki's API, which ends with /api",
   })
 }
 
@@ -67,7 +67,7 @@ export async function checkLogin(
   const credentials = credentialsIn(environment)
   if (credentials.kind === 'incomplete') {
     const finding = login.skipped('no credentials in the environment', {
-      mend: 'set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD, to check them and a round trip',
+      fix: 'set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD, to check them and a round trip',
     })
     return { finding }
   }
@@ -87,7 +87,7 @@ export async function checkLogin(
   if (isWikisRefusal(found)) {
     const finding = login.fault('the wiki does not accept the token: it has expired or was revoked', {
       variable: 'DOCMOST_TOKEN',
-      mend: 'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
+      fix: 'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
     })
     return { finding }
   }
@@ -95,7 +95,7 @@ export async function checkLogin(
   return {
     finding: login.fault(`the wiki does not say who the user is (${answer})`, {
       variable,
-      mend: "look into the wiki's log",
+      fix: "look into the wiki's log",
     }),
   }
 }
@@ -105,19 +105,19 @@ function loginFailed(error: WikiLoginError): Finding {
     case 'login-refused':
       return login.fault('the wiki does not accept this e-mail and password', {
         variable: 'DOCMOST_PASSWORD',
-        mend: 'correct DOCMOST_EMAIL and DOCMOST_PASSWORD, or set DOCMOST_TOKEN',
+        fix: 'correct DOCMOST_EMAIL and DOCMOST_PASSWORD, or set DOCMOST_TOKEN',
       })
     case 'no-token':
       return login.fault('the login gave no token: a second factor, perhaps', {
         variable: 'DOCMOST_TOKEN',
-        mend: 'set DOCMOST_TOKEN (the cookie authToken of a browser that is logged in) instead of e-mail and password',
+        fix: 'set DOCMOST_TOKEN (the cookie authToken of a browser that is logged in) instead of e-mail and password',
       })
     case 'login-limited':
       return login.warning('the wiki takes no more logins for now', {
         variable: 'DOCMOST_PASSWORD',
-        mend: 'check again in a minute',
+        fix: 'check again in a minute',
       })
     default:
-      return login.fault(error.message, { variable, mend: "look into the wiki's log" })
+      return login.fault(error.message, { variable, fix: "look into the wiki's log" })
   }
 }

@@ -7,7 +7,12 @@ import { checkPublicUrl } from '../check/public-url.ts'
 import { checkRoundTrip } from '../check/round-trip.ts'
 import { checkLogin, checkWiki } from '../check/wiki.ts'
 import type { Command, CommandContext } from '../context.ts'
-import { DEFAULT_DOCMOST_API_URL, DEFAULT_SANDBOX_URL, type Environment, urlVariable } from '../environment.ts'
+import {
+  DEFAULT_DOCMOST_API_URL,
+  DEFAULT_SANDBOX_URL,
+  type Environment,
+  urlVariable,
+} from '../environment.ts'
 import { CommandError, EXIT } from '../exit-codes.ts'
 import { type Output, printable, type Style } from '../output.ts'
 
@@ -55,7 +60,7 @@ async function* look(
   if (url === undefined) {
     yield findingsOf('internal listener').fault('is no http(s) URL without user and password', {
       variable: 'SANDBOX_URL',
-      mend: `set it to the RPC on the internal listener, such as ${DEFAULT_SANDBOX_URL}`,
+      fix: `set it to the RPC on the internal listener, such as ${DEFAULT_SANDBOX_URL}`,
     })
   } else {
     const listener = await checkInternalListener(url, config, token, signal)
@@ -83,7 +88,7 @@ async function* look(
     config === undefined
   ) {
     yield findingsOf('round trip').skipped(missing ?? '', {
-      mend:
+      fix:
         pageId === undefined
           ? 'give --page <page> and credentials to stash it, fetch it back and drop it'
           : 'do what the lines above say, then check again',
@@ -118,9 +123,9 @@ const STYLES: Readonly<Record<Finding['status'], Style>> = {
   skipped: 'dim',
 }
 
-/** `fault    login · DOCMOST_TOKEN: …`, and below it how to mend it. */
-function printFinding({ check, status, message, variable, mend }: Finding, { line, paint }: Output): void {
+/** `fault    login · DOCMOST_TOKEN: …`, and below it how to fix it. */
+function printFinding({ check, status, message, variable, fix }: Finding, { line, paint }: Output): void {
   const subject = variable === null ? check : `${check} · ${variable}`
   line(`${paint(STYLES[status], status.padEnd(8))} ${subject}: ${printable(message)}`)
-  if (mend !== null) line(`         → ${printable(mend)}`)
+  if (fix !== null) line(`         → ${printable(fix)}`)
 }

@@ -5,12 +5,12 @@ import { type FetchedStash, fetchStash } from '../../fetch-stash.ts'
 import type { Command, CommandContext } from '../context.ts'
 import { CommandError, EXIT } from '../exit-codes.ts'
 import { safeFileName, uniqueNames } from '../file-names.ts'
-import { type DownloadOptions, fetchOptions } from './get.ts'
 import { linkFrom } from '../link-argument.ts'
 import { printable } from '../output.ts'
 import { createProgressBar } from '../progress-bar.ts'
 import { formatBytes, plural } from '../quantities.ts'
 import { cannotWrite, hasCode, writeWhole } from '../write-file.ts'
+import { type DownloadOptions, fetchOptions } from './get.ts'
 
 export interface PullOptions extends DownloadOptions {
   readonly force?: boolean

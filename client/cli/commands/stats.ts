@@ -82,7 +82,7 @@ function statsLine({ store, stashes, deliveries }: SandboxStats): string {
 /** The whole of it for people. */
 export function statsTable(stats: SandboxStats, paint: Paint, now = Date.now()): string {
   const { store, stashes, deliveries } = stats
-  const share = (bytes: number) => `${((bytes / store.maxBytes) * 100).toFixed(1)} %`
+  const share = (bytes: number) => `${((bytes / store.maxTotalBytes) * 100).toFixed(1)} %`
   const table = new Table({
     colAligns: ['left', 'right', 'right'],
     // Without lines between the rows.
@@ -98,7 +98,7 @@ export function statsTable(stats: SandboxStats, paint: Paint, now = Date.now()):
   row('reserved', formatBytes(store.reservedBytes), share(store.reservedBytes))
   row('free', formatBytes(store.freeBytes), share(store.freeBytes))
   row('evictable', formatBytes(store.evictableBytes), share(store.evictableBytes))
-  row('cap', formatBytes(store.maxBytes), `a user: ${formatBytes(store.maxUserBytes)}`)
+  row('cap', formatBytes(store.maxTotalBytes), `a user: ${formatBytes(store.maxUserBytes)}`)
   row(
     'stashes, blobs',
     `${formatCount(store.stashes)}, ${formatCount(store.blobs)}`,

@@ -1,4 +1,3 @@
-import type { Body } from './ledger.ts'
 import {
   type BlobId,
   type BlobInfo,
@@ -7,6 +6,7 @@ import {
   type StashDraft,
   type UserId,
 } from '../store.ts'
+import type { Body } from './ledger.ts'
 import { MemoryWriter, type WriterStore } from './writer.ts'
 
 /** What a draft needs of its store. */

@@ -1,6 +1,6 @@
+import type { UserId } from '../store.ts'
 import type { Body, Ledger } from './ledger.ts'
 import type { Stash } from './stored-stash.ts'
-import type { UserId } from '../store.ts'
 
 /** A stash delivered whole may go when nobody has touched it for this long. */
 export const WHOLE_IDLE_MS = 60_000

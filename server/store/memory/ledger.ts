@@ -1,5 +1,5 @@
-import type { Slabs } from './slabs.ts'
 import type { UserId } from '../store.ts'
+import type { Slabs } from './slabs.ts'
 
 /** Bytes that are complete. Held once, however many blobs show them (rule 3). */
 export interface Body {
@@ -75,7 +75,7 @@ export class Ledger {
     this.#settle(user)
   }
 
-  /** Turns a reservation into a blob's complete body. Gives the views back at once when equal bytes are there. */
+  /** Semaphore a reservation into a blob's complete body. Gives the views back at once when equal bytes are there. */
   seal(user: UserId, reserved: number, sha256: string, views: readonly Buffer[]): Body {
     let body = this.#bodies.get(sha256)
     if (body === undefined) {

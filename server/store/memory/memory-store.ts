@@ -1,8 +1,3 @@
-import { type DraftStore, MemoryDraft, type SealedBlob } from './draft.ts'
-import { chooseEvictions, evictable, freedBytes, type Missing } from './eviction.ts'
-import { Ledger } from './ledger.ts'
-import { Slabs } from './slabs.ts'
-import { Stash, type StashContext, type StoredBlob } from './stored-stash.ts'
 import {
   type BlobInfo,
   type BlobLease,
@@ -13,6 +8,11 @@ import {
   type StoreStats,
   type UserId,
 } from '../store.ts'
+import { type DraftStore, MemoryDraft, type SealedBlob } from './draft.ts'
+import { chooseEvictions, evictable, freedBytes, type Missing } from './eviction.ts'
+import { Ledger } from './ledger.ts'
+import { Slabs } from './slabs.ts'
+import { Stash, type StashContext, type StoredBlob } from './stored-stash.ts'
 
 export interface MemoryStoreOptions {
   /** Life of a stash, milliseconds. */
@@ -51,7 +51,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
   readonly ledger: Ledger
   openResponses = 0
   readonly #ttlMs: number
-  readonly #maxBytes: number
+  readonly #maxTotalBytes: number
   readonly #maxUserBytes: number
   readonly #maxBlobs: number
   readonly #maxUserBlobs: number
@@ -70,7 +70,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
     const { maxBlobs = Math.max(LEAST_BLOBS, Math.floor(maxTotalBytes / BYTES_A_BLOB)) } = options
     this.now = now
     this.#ttlMs = ttlMs
-    this.#maxBytes = maxTotalBytes
+    this.#maxTotalBytes = maxTotalBytes
     this.#maxUserBytes = maxUserBytes
     this.#maxBlobs = maxBlobs
     this.#maxUserBlobs = Math.ceil(maxBlobs * Math.min(1, maxUserBytes / maxTotalBytes))
@@ -114,11 +114,11 @@ class MemoryStore implements Store, DraftStore, StashContext {
   async stats(): Promise<StoreStats> {
     const { heldBytes, reservedBytes } = this.ledger
     return {
-      maxBytes: this.#maxBytes,
+      maxTotalBytes: this.#maxTotalBytes,
       maxUserBytes: this.#maxUserBytes,
       heldBytes,
       reservedBytes,
-      freeBytes: this.#maxBytes - heldBytes - reservedBytes,
+      freeBytes: this.#maxTotalBytes - heldBytes - reservedBytes,
       evictableBytes: this.#countEvictable(),
       stashes: this.#stashes.size,
       blobs: this.#blobs.size,
@@ -205,7 +205,7 @@ class MemoryStore implements Store, DraftStore, StashContext {
   #free(user: UserId): { total: number; user: number } {
     const { heldBytes, reservedBytes } = this.ledger
     return {
-      total: this.#maxBytes - heldBytes - reservedBytes,
+      total: this.#maxTotalBytes - heldBytes - reservedBytes,
       user: this.#maxUserBytes - this.ledger.userBytes(user),
     }
   }

@@ -1,8 +1,8 @@
+import { newStashHandle } from '../ids.ts'
+import type { BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from '../store.ts'
 import { cover, coversAll } from './coverage.ts'
 import type { SealedBlob } from './draft.ts'
-import { newStashHandle } from '../ids.ts'
 import type { Body, Ledger } from './ledger.ts'
-import type { BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from '../store.ts'
 
 /** What all stashes of a store share. */
 export interface StashContext {

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { MemoryDraft, SealedBlob } from './draft.ts'
 import { newBlobId } from '../ids.ts'
+import { type BlobWriter, DraftEndedError, type UserId } from '../store.ts'
+import type { MemoryDraft, SealedBlob } from './draft.ts'
 import type { Ledger } from './ledger.ts'
 import { SLAB_BYTES, type Slabs } from './slabs.ts'
-import { type BlobWriter, DraftEndedError, type UserId } from '../store.ts'
 
 /** What goes past a blob's reservation is reserved in steps of this many bytes. */
 const STEP_BYTES = 64 * 1024

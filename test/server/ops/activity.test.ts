@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { countStatus, newDeliveryCounters } from '../../../server/delivery/counters.ts'
-import { startHistory } from '../../../server/ops/activity.ts'
+import { startActivity } from '../../../server/ops/activity.ts'
 import { newStashCounters } from '../../../server/stash/counters.ts'
 
 const START = Date.parse('2026-11-30T12:00:00Z')
@@ -16,8 +16,8 @@ it('keeps what each five seconds brought', () => {
   const stashes = newStashCounters()
   const deliveries = newDeliveryCounters()
   stashes.byOutcome.stored = 7
-  const history = startHistory({ stashes, deliveries, now: Date.now })
-  expect(history.points()).toEqual([])
+  const activity = startActivity({ stashes, deliveries, now: Date.now })
+  expect(activity.points()).toEqual([])
   stashes.byOutcome.stored += 2
   stashes.byOutcome.failed += 1
   deliveries.completed += 3
@@ -28,23 +28,23 @@ it('keeps what each five seconds brought', () => {
   vi.advanceTimersByTime(10_000)
   const first = { at: START + 5000, stashes: 2, deliveries: 3, bytes: 5000, notModified: 1, misses: 2 }
   const second = { at: START + 10_000, stashes: 0, deliveries: 0, bytes: 0, notModified: 0, misses: 0 }
-  expect(history.points()).toEqual([first, second])
-  expect(history.points(START + 5000)).toEqual([second])
-  expect(history.points(START + 10_000)).toEqual([])
-  history.stop()
+  expect(activity.points()).toEqual([first, second])
+  expect(activity.points(START + 5000)).toEqual([second])
+  expect(activity.points(START + 10_000)).toEqual([])
+  activity.stop()
   expect(vi.getTimerCount()).toBe(0)
 })
 
 it('keeps 15 minutes, no more', () => {
-  const history = startHistory({
+  const activity = startActivity({
     stashes: newStashCounters(),
     deliveries: newDeliveryCounters(),
     now: Date.now,
   })
   vi.advanceTimersByTime(60 * 60_000)
-  const points = history.points()
+  const points = activity.points()
   expect(points).toHaveLength(180)
   expect(points[0]?.at).toBe(START + 45 * 60_000 + 5000)
   expect(points.at(-1)?.at).toBe(START + 60 * 60_000)
-  history.stop()
+  activity.stop()
 })

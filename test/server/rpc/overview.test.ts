@@ -98,7 +98,7 @@ describe('overview', () => {
     expect(overviewSchema.strict().parse(overview)).toEqual(overview)
     expect(overview.stats.store.stashes).toBe(1)
     expect(overview.stashes).toHaveLength(1)
-    expect(overview.history).toEqual([])
+    expect(overview.activity).toEqual([])
     expect(overview.wiki.file).toMatchObject({ calls: 33, answered: 32 })
     expect(overview.wiki.page).toMatchObject({ calls: 1, answered: 1 })
     expect(overview.now.getTime() - Date.now()).toBeLessThan(5_000)

@@ -47,7 +47,7 @@ describe('with a wiki that works', () => {
       'bad-response': 0,
       unreachable: 0,
     })
-    expect(stats.store).toMatchObject({ stashes: 1, blobs: 32, reservedBytes: 0, maxBytes: 134_217_728 })
+    expect(stats.store).toMatchObject({ stashes: 1, blobs: 32, reservedBytes: 0, maxTotalBytes: 134_217_728 })
     expect(stats.deliveries).toMatchObject({ byStatus: { 200: 1 }, completed: 1, aborted: 0 })
     await service.clientOf().drop.mutate({ uri })
     expect((await service.clientOf().stats.query()).store.nextExpiry).toBeNull()

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { WikiError } from '../../../server/docmost/wiki.ts'
-import { createIdentities } from '../../../server/rpc/authenticator.ts'
+import { createAuthenticator } from '../../../server/rpc/authenticator.ts'
 import { deferred } from '../../fixtures/deferred.ts'
 import { doc, image } from '../../fixtures/documents.ts'
 import {
@@ -80,7 +80,7 @@ it('more questions than may wait are refused with when to come back, and none ou
     })
   }
   const unused = () => Promise.reject(new Error('not asked for here'))
-  const identities = createIdentities({
+  const authenticator = createAuthenticator({
     wiki: { me: stalling, page: unused, file: unused, close() {} },
     timeoutMs: 200,
     now: Date.now,
@@ -89,7 +89,9 @@ it('more questions than may wait are refused with when to come back, and none ou
   setMaxListeners(0, signal)
   const codes = Promise.all(
     Array.from({ length: 1_017 }, (_, at) =>
-      identities.identify(`invented-${at}`, signal).catch(({ code, retryAfterMs }) => [code, retryAfterMs]),
+      authenticator
+        .identify(`invented-${at}`, signal)
+        .catch(({ code, retryAfterMs }) => [code, retryAfterMs]),
     ),
   )
   await eventLoopTurn()

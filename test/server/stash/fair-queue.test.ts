@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AdmissionOptions, BusyError, createAdmission } from '../../../server/stash/fair-queue.ts'
+import { BusyError, createFairQueue, type FairQueueOptions } from '../../../server/stash/fair-queue.ts'
 import type { UserId } from '../../../server/store/store.ts'
 
 const ANNA = 'anna' as UserId
@@ -10,43 +10,43 @@ const never = new AbortController().signal
 // Each call has signals of its own; here they share one.
 setMaxListeners(0, never)
 const patient = { signal: never, deadline: never }
-const SMALL: AdmissionOptions = { maxRunning: 3, maxRunningPerUser: 2, maxWaiting: 5, maxWaitingPerUser: 4 }
+const SMALL: FairQueueOptions = { maxRunning: 3, maxRunningPerUser: 2, maxWaiting: 5, maxWaitingPerUser: 4 }
 
 /** Enters, and writes the name down once admitted. */
-function entering(admission: ReturnType<typeof createAdmission>, admitted: string[]) {
+function entering(fairQueue: ReturnType<typeof createFairQueue>, admitted: string[]) {
   return async (user: UserId, name: string) => {
-    const leave = await admission.enter(user, patient)
+    const release = await fairQueue.acquire(user, patient)
     admitted.push(name)
-    return leave
+    return release
   }
 }
 
 describe('the places for stashes', () => {
   it('are taken at once while there are any for the user', async () => {
-    const admission = createAdmission(SMALL)
+    const fairQueue = createFairQueue(SMALL)
     const admitted: string[] = []
-    const enter = entering(admission, admitted)
-    const leaveFirst = await enter(ANNA, 'anna 1')
-    await enter(ANNA, 'anna 2')
-    const third = enter(ANNA, 'anna 3')
-    await enter(BORIS, 'boris 1')
+    const acquire = entering(fairQueue, admitted)
+    const releaseFirst = await acquire(ANNA, 'anna 1')
+    await acquire(ANNA, 'anna 2')
+    const third = acquire(ANNA, 'anna 3')
+    await acquire(BORIS, 'boris 1')
     expect(admitted).toEqual(['anna 1', 'anna 2', 'boris 1'])
-    expect(admission.waiting).toBe(1)
-    leaveFirst()
+    expect(fairQueue.waiting).toBe(1)
+    releaseFirst()
     await third
     expect(admitted).toEqual(['anna 1', 'anna 2', 'boris 1', 'anna 3'])
-    expect(admission.waiting).toBe(0)
+    expect(fairQueue.waiting).toBe(0)
   })
 
   it('go to whoever has the fewest running, not to whoever came first', async () => {
-    const admission = createAdmission({ ...SMALL, maxRunningPerUser: 3 })
+    const fairQueue = createFairQueue({ ...SMALL, maxRunningPerUser: 3 })
     const admitted: string[] = []
-    const enter = entering(admission, admitted)
-    const leave = await enter(ANNA, 'anna 1')
-    await enter(ANNA, 'anna 2')
-    await enter(ANNA, 'anna 3')
-    const waiting = [enter(ANNA, 'anna 4'), enter(ANNA, 'anna 5'), enter(BORIS, 'boris 1')]
-    leave()
+    const acquire = entering(fairQueue, admitted)
+    const release = await acquire(ANNA, 'anna 1')
+    await acquire(ANNA, 'anna 2')
+    await acquire(ANNA, 'anna 3')
+    const waiting = [acquire(ANNA, 'anna 4'), acquire(ANNA, 'anna 5'), acquire(BORIS, 'boris 1')]
+    release()
     const leaveBoris = await waiting[2]
     expect(admitted.slice(3)).toEqual(['boris 1'])
     leaveBoris?.()
@@ -55,58 +55,60 @@ describe('the places for stashes', () => {
   })
 
   it('let one user with a hundred stashes neither starve another nor turn them away', async () => {
-    const admission = createAdmission()
-    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => admission.enter(ANNA, patient)))
+    const fairQueue = createFairQueue()
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 4 }, () => fairQueue.acquire(ANNA, patient)),
+    )
     expect(outcomes.every(({ status }) => status === 'fulfilled')).toBe(true)
-    const queued = Array.from({ length: 96 }, () => admission.enter(ANNA, patient))
-    expect(admission.waiting).toBe(96)
-    await expect(admission.enter(BORIS, patient)).resolves.toBeTypeOf('function')
+    const queued = Array.from({ length: 96 }, () => fairQueue.acquire(ANNA, patient))
+    expect(fairQueue.waiting).toBe(96)
+    await expect(fairQueue.acquire(BORIS, patient)).resolves.toBeTypeOf('function')
     expect(queued).toHaveLength(96)
   })
 
   it('are refused with when to come back once the queue is full, the user their part of it first', async () => {
-    const admission = createAdmission(SMALL)
-    for (let index = 0; index < 2; index++) await admission.enter(ANNA, patient)
-    for (let index = 0; index < 4; index++) void admission.enter(ANNA, patient)
-    const refused = await admission.enter(ANNA, patient).catch((error: unknown) => error)
+    const fairQueue = createFairQueue(SMALL)
+    for (let index = 0; index < 2; index++) await fairQueue.acquire(ANNA, patient)
+    for (let index = 0; index < 4; index++) void fairQueue.acquire(ANNA, patient)
+    const refused = await fairQueue.acquire(ANNA, patient).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(BusyError)
     expect(refused).toMatchObject({ code: 'busy', retryAfterMs: 2_000 })
-    await admission.enter(BORIS, patient)
-    void admission.enter(BORIS, patient)
-    await expect(admission.enter(BORIS, patient)).rejects.toBeInstanceOf(BusyError)
+    await fairQueue.acquire(BORIS, patient)
+    void fairQueue.acquire(BORIS, patient)
+    await expect(fairQueue.acquire(BORIS, patient)).rejects.toBeInstanceOf(BusyError)
   })
 
   it('are given up by a caller who leaves the queue, with their reason', async () => {
-    const admission = createAdmission(SMALL)
-    const leave = await admission.enter(ANNA, patient)
-    await admission.enter(ANNA, patient)
+    const fairQueue = createFairQueue(SMALL)
+    const release = await fairQueue.acquire(ANNA, patient)
+    await fairQueue.acquire(ANNA, patient)
     const leaving = new AbortController()
-    const left = admission.enter(ANNA, { signal: leaving.signal, deadline: never })
-    const next = admission.enter(ANNA, patient)
+    const left = fairQueue.acquire(ANNA, { signal: leaving.signal, deadline: never })
+    const next = fairQueue.acquire(ANNA, patient)
     leaving.abort(new Error('gone'))
     await expect(left).rejects.toThrow('gone')
-    leave()
+    release()
     await expect(next).resolves.toBeTypeOf('function')
   })
 
   it('end the wait as busy when the time for the whole stash is up', async () => {
-    const admission = createAdmission(SMALL)
-    for (let index = 0; index < 2; index++) await admission.enter(ANNA, patient)
+    const fairQueue = createFairQueue(SMALL)
+    for (let index = 0; index < 2; index++) await fairQueue.acquire(ANNA, patient)
     const late = new AbortController()
-    const waited = admission.enter(ANNA, { signal: never, deadline: late.signal })
+    const waited = fairQueue.acquire(ANNA, { signal: never, deadline: late.signal })
     late.abort()
     await expect(waited).rejects.toBeInstanceOf(BusyError)
-    expect(admission.waiting).toBe(0)
+    expect(fairQueue.waiting).toBe(0)
   })
 
   it('are given back once, however often that is said', async () => {
-    const admission = createAdmission({ ...SMALL, maxRunning: 1, maxRunningPerUser: 1 })
-    const leave = await admission.enter(ANNA, patient)
-    leave()
-    leave()
-    await admission.enter(ANNA, patient)
+    const fairQueue = createFairQueue({ ...SMALL, maxRunning: 1, maxRunningPerUser: 1 })
+    const release = await fairQueue.acquire(ANNA, patient)
+    release()
+    release()
+    await fairQueue.acquire(ANNA, patient)
     let isAdmitted = false
-    void admission.enter(BORIS, patient).then(() => {
+    void fairQueue.acquire(BORIS, patient).then(() => {
       isAdmitted = true
     })
     await Promise.resolve()
@@ -120,16 +122,16 @@ describe('the places for stashes', () => {
           maxLength: 60,
         }),
         async (steps) => {
-          const admission = createAdmission(SMALL)
-          const held: { user: number; leave: () => void }[] = []
+          const fairQueue = createFairQueue(SMALL)
+          const held: { user: number; release: () => void }[] = []
           const turnsOfLoop = async () => {
             for (let index = 0; index < 4; index++) await Promise.resolve()
           }
           for (const { user, leaves } of steps) {
-            if (leaves) held.shift()?.leave()
+            if (leaves) held.shift()?.release()
             else {
-              admission.enter(`user ${user}` as UserId, patient).then(
-                (leave) => held.push({ user, leave }),
+              fairQueue.acquire(`user ${user}` as UserId, patient).then(
+                (release) => held.push({ user, release }),
                 (error: unknown) => expect(error).toBeInstanceOf(BusyError),
               )
             }
@@ -139,10 +141,10 @@ describe('the places for stashes', () => {
               expect(held.filter((one) => one.user === of).length).toBeLessThanOrEqual(2)
           }
           while (held.length > 0) {
-            held.shift()?.leave()
+            held.shift()?.release()
             await turnsOfLoop()
           }
-          expect(admission.waiting).toBe(0)
+          expect(fairQueue.waiting).toBe(0)
         },
       ),
       { numRuns: 500 },

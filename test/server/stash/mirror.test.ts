@@ -29,7 +29,7 @@ async function mirrorMissing(count: number, concurrency: number) {
       wiki,
       token: 't',
       draft: store.open('anna' as UserId),
-      maxBytes: 1_000,
+      maxFileBytes: 1_000,
       concurrency,
       timeoutMs: 1_000,
       deadline: new AbortController().signal,

@@ -1,5 +1,5 @@
-import type { ScannedPage } from '../../../server/stash/references.ts'
 import { scanPage } from '../../../server/stash/page-scan.ts'
+import type { ScannedPage } from '../../../server/stash/references.ts'
 
 export const APP = 'https://wiki.example.org'
 

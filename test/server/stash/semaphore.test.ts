@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { createTurns } from '../../../server/stash/semaphore.ts'
+import { createSemaphore } from '../../../server/stash/semaphore.ts'
 
 const patient = new AbortController().signal
 
 describe('turns', () => {
   it('are taken one after the other, in the order of coming', async () => {
-    const turns = createTurns()
+    const turns = createSemaphore()
     const order: string[] = []
-    const first = await turns.enter(patient)
-    const second = turns.enter(patient).then((leave) => {
+    const first = await turns.acquire(patient)
+    const second = turns.acquire(patient).then((release) => {
       order.push('second')
-      leave()
+      release()
     })
-    const third = turns.enter(patient).then((leave) => {
+    const third = turns.acquire(patient).then((release) => {
       order.push('third')
-      leave()
+      release()
     })
     order.push('first')
     first()
@@ -23,42 +23,42 @@ describe('turns', () => {
   })
 
   it('end once, however often that is said', async () => {
-    const turns = createTurns()
-    const first = await turns.enter(patient)
-    const second = turns.enter(patient)
+    const turns = createSemaphore()
+    const first = await turns.acquire(patient)
+    const second = turns.acquire(patient)
     let isThird = false
-    const third = turns.enter(patient).then((leave) => {
+    const third = turns.acquire(patient).then((release) => {
       isThird = true
-      return leave
+      return release
     })
     first()
     first()
-    const leaveSecond = await second
+    const releaseSecond = await second
     expect(isThird).toBe(false)
-    leaveSecond()
+    releaseSecond()
     ;(await third)()
-    ;(await turns.enter(patient))()
+    ;(await turns.acquire(patient))()
   })
 
   it('pass over who has left, with their reason', async () => {
-    const turns = createTurns()
-    const first = await turns.enter(patient)
+    const turns = createSemaphore()
+    const first = await turns.acquire(patient)
     const leaving = new AbortController()
-    const left = turns.enter(leaving.signal)
-    const third = turns.enter(patient)
+    const left = turns.acquire(leaving.signal)
+    const third = turns.acquire(patient)
     const reason = new Error('the caller hung up')
     leaving.abort(reason)
     await expect(left).rejects.toBe(reason)
-    await expect(turns.enter(leaving.signal)).rejects.toBe(reason)
+    await expect(turns.acquire(leaving.signal)).rejects.toBe(reason)
     first()
     ;(await third)()
   })
 
   it('are as many at once as they may be', async () => {
-    const turns = createTurns(2)
-    const first = await turns.enter(patient)
-    const second = await turns.enter(patient)
-    const third = turns.enter(patient)
+    const turns = createSemaphore(2)
+    const first = await turns.acquire(patient)
+    const second = await turns.acquire(patient)
+    const third = turns.acquire(patient)
     expect(turns.waiting).toBe(1)
     first()
     const leaveThird = await third

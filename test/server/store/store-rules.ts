@@ -208,7 +208,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         ])
         const lease = await leaseOf(store, first.document.id)
         expect(await store.stats()).toEqual({
-          maxBytes: 1000,
+          maxTotalBytes: 1000,
           maxUserBytes: 1000,
           heldBytes: 100,
           reservedBytes: 0,

@@ -191,7 +191,7 @@ describe('blob-sandbox check, where all is right', () => {
   })
 })
 
-describe('blob-sandbox check names the line and the mend', () => {
+describe('blob-sandbox check names the line and the fix', () => {
   it('where SANDBOX_PUBLIC_URL is missing, and warns of a mistyped variable', async () => {
     const { found } = await findings({
       SANDBOX_PUBLIC_URL: '',
@@ -203,14 +203,14 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_PUBLIC_URL',
         message: expect.stringMatching(/^is not set\. Set it to the base URL/),
-        mend: 'set SANDBOX_PUBLIC_URL in the environment of the service, or in its .env',
+        fix: 'set SANDBOX_PUBLIC_URL in the environment of the service, or in its .env',
       },
       {
         check: 'configuration',
         status: 'warning',
         variable: 'SANDBOX_PUBLC_URL',
         message: 'is no variable of the service',
-        mend: 'if SANDBOX_PUBLIC_URL is meant, call it so',
+        fix: 'if SANDBOX_PUBLIC_URL is meant, call it so',
       },
     ])
   })
@@ -222,14 +222,14 @@ describe('blob-sandbox check names the line and the mend', () => {
         check: 'configuration',
         status: 'warning',
         variable: 'DOCMOST_API_URL',
-        mend: `set it to ${world.wiki.apiUrl}`,
+        fix: `set it to ${world.wiki.apiUrl}`,
       },
       {
         check: 'wiki',
         status: 'fault',
         variable: 'DOCMOST_API_URL',
         message: `what answers at ${world.wiki.url} is not the wiki's API (404, application/json)`,
-        mend: `set it to ${world.wiki.apiUrl}`,
+        fix: `set it to ${world.wiki.apiUrl}`,
       },
     ])
   })
@@ -243,7 +243,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'DOCMOST_API_URL',
         message: `no wiki at http://127.0.0.1:${port}: nothing listens there (ECONNREFUSED)`,
-        mend: 'start the wiki, or set DOCMOST_API_URL to where it runs',
+        fix: 'start the wiki, or set DOCMOST_API_URL to where it runs',
       },
     ])
   })
@@ -255,7 +255,7 @@ describe('blob-sandbox check names the line and the mend', () => {
       {
         check: 'wiki',
         variable: 'DOCMOST_API_URL',
-        mend: expect.stringContaining('(on https://wiki.example.org)'),
+        fix: expect.stringContaining('(on https://wiki.example.org)'),
       },
     ])
   })
@@ -271,7 +271,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         check: 'login',
         status: 'fault',
         variable: 'DOCMOST_PASSWORD',
-        mend: 'correct DOCMOST_EMAIL and DOCMOST_PASSWORD, or set DOCMOST_TOKEN',
+        fix: 'correct DOCMOST_EMAIL and DOCMOST_PASSWORD, or set DOCMOST_TOKEN',
       },
     ])
   })
@@ -289,7 +289,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'DOCMOST_TOKEN',
         message: 'the wiki does not accept the token: it has expired or was revoked',
-        mend: 'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
+        fix: 'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
       },
     ])
   })
@@ -303,7 +303,7 @@ describe('blob-sandbox check names the line and the mend', () => {
       status: 'skipped',
       variable: null,
       message: 'there is no token that the wiki accepts',
-      mend: 'do what the lines above say, then check again',
+      fix: 'do what the lines above say, then check again',
     })
   })
 
@@ -316,7 +316,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_URL',
         message: `SANDBOX_URL leads to the public listener (${publicOrigin}), which has no RPC`,
-        mend: `set SANDBOX_URL to the internal listener: ${internalOrigin}/trpc`,
+        fix: `set SANDBOX_URL to the internal listener: ${internalOrigin}/trpc`,
       },
     ])
   })
@@ -329,7 +329,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         check: 'internal listener',
         status: 'fault',
         variable: 'SANDBOX_URL',
-        mend: `let SANDBOX_URL end with /trpc: ${internalOrigin}/trpc`,
+        fix: `let SANDBOX_URL end with /trpc: ${internalOrigin}/trpc`,
       },
     ])
   })
@@ -345,7 +345,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_INTERNAL_HOSTS',
         message: 'the internal listener refuses the host name sandbox.internal (421)',
-        mend: 'add sandbox.internal to SANDBOX_INTERNAL_HOSTS of the service, and restart it',
+        fix: 'add sandbox.internal to SANDBOX_INTERNAL_HOSTS of the service, and restart it',
       },
     ])
   })
@@ -363,14 +363,14 @@ describe('blob-sandbox check names the line and the mend', () => {
         check: 'internal listener',
         status: 'fault',
         variable: 'SANDBOX_URL',
-        mend: `start it with \`blob-sandbox serve\`, or set SANDBOX_URL to http://127.0.0.1:${internalPort}/trpc`,
+        fix: `start it with \`blob-sandbox serve\`, or set SANDBOX_URL to http://127.0.0.1:${internalPort}/trpc`,
       },
       {
         check: 'public URL',
         status: 'fault',
         variable: 'SANDBOX_PUBLIC_URL',
         message: `consumers get no answer from 127.0.0.1:${port}: nothing listens there (ECONNREFUSED)`,
-        mend: `start the service, or set SANDBOX_PUBLIC_URL to what leads to the public listener (SANDBOX_HOST and SANDBOX_PORT: 127.0.0.1:${port})`,
+        fix: `start the service, or set SANDBOX_PUBLIC_URL to what leads to the public listener (SANDBOX_HOST and SANDBOX_PORT: 127.0.0.1:${port})`,
       },
     ])
   })
@@ -390,7 +390,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_PORT',
         message: `port ${taken} is taken by another program: the service cannot start`,
-        mend: 'end that program, or set SANDBOX_PORT to a free port',
+        fix: 'end that program, or set SANDBOX_PORT to a free port',
       },
     ])
   })
@@ -403,7 +403,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_PUBLIC_URL',
         message: `${new URL(world.wiki.url).host} leads to the wiki itself (200, text/html)`,
-        mend: expect.stringMatching(
+        fix: expect.stringMatching(
           /^lead \/api\/sb\/ of this host to the public listener .+ or give the service a host name/,
         ),
       },
@@ -427,7 +427,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_PUBLIC_URL',
         message: `${new URL(internalOrigin).host} leads to the internal listener, which takes wiki tokens and must not be public`,
-        mend: expect.stringMatching(`, not to port ${portOf(internalOrigin)}$`),
+        fix: expect.stringMatching(`, not to port ${portOf(internalOrigin)}$`),
       },
     ])
   })
@@ -452,7 +452,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_PUBLIC_URL',
         message,
-        mend: 'let the proxy pass /api/sb/ on without a sign-in: the link itself is the permission',
+        fix: 'let the proxy pass /api/sb/ on without a sign-in: the link itself is the permission',
       },
     ])
   })
@@ -463,7 +463,7 @@ describe('blob-sandbox check names the line and the mend', () => {
     })
     const { found } = await findings({ SANDBOX_PUBLIC_URL: origin })
     expect(found).toMatchObject([
-      { check: 'public URL', mend: `set SANDBOX_PUBLIC_URL to ${origin.replace('http:', 'https:')}` },
+      { check: 'public URL', fix: `set SANDBOX_PUBLIC_URL to ${origin.replace('http:', 'https:')}` },
     ])
   })
 
@@ -475,7 +475,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         check: 'public URL',
         status: 'fault',
         message: `the proxy at ${new URL(origin).host} does not reach the service (502)`,
-        mend: expect.stringMatching(/^start the service, and lead \/api\/sb\//),
+        fix: expect.stringMatching(/^start the service, and lead \/api\/sb\//),
       },
     ])
   })
@@ -492,7 +492,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         message: expect.stringMatching(
           /^TLS fails at 127\.0\.0\.1:\d+: the port does not speak TLS \(ERR_SSL_/,
         ),
-        mend: expect.stringMatching(/^give the proxy a certificate for this host name/),
+        fix: expect.stringMatching(/^give the proxy a certificate for this host name/),
       },
     ])
   })
@@ -538,7 +538,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         status: 'fault',
         variable: 'SANDBOX_PUBLIC_URL',
         message: 'consumers get no answer from blobs.example.org: the host name is unknown (ENOTFOUND)',
-        mend: 'enter the host name in DNS, or correct SANDBOX_PUBLIC_URL',
+        fix: 'enter the host name in DNS, or correct SANDBOX_PUBLIC_URL',
       },
     ])
   })
@@ -557,7 +557,7 @@ describe('blob-sandbox check names the line and the mend', () => {
         check: 'public URL',
         status: 'fault',
         message: expect.stringMatching(/^the answer comes without Access-Control-Allow-Origin/),
-        mend: 'let the proxy in front pass the Access-Control-… headers on unchanged',
+        fix: 'let the proxy in front pass the Access-Control-… headers on unchanged',
       },
     ])
   })
@@ -600,7 +600,7 @@ describe('blob-sandbox check, on its round trip', () => {
         message: expect.stringContaining(
           `the service's links begin with ${world.sandbox.publicOrigin}, not with`,
         ),
-        mend: 'restart the service with this SANDBOX_PUBLIC_URL',
+        fix: 'restart the service with this SANDBOX_PUBLIC_URL',
       },
     ])
   })
@@ -629,7 +629,7 @@ describe('blob-sandbox check, on its round trip', () => {
         check: 'internal listener',
         status: 'fault',
         variable: 'DOCMOST_API_URL',
-        mend: 'start the service with the same DOCMOST_API_URL',
+        fix: 'start the service with the same DOCMOST_API_URL',
       },
     ])
   })

@@ -2,7 +2,13 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { getJsonSchema } from '../../../../client/cli/json-schemas.ts'
-import { type Answer, type BlobServer, sha256, startBlobServer, whole } from '../../../fixtures/blob-server.ts'
+import {
+  type Answer,
+  type BlobServer,
+  sha256,
+  startBlobServer,
+  whole,
+} from '../../../fixtures/blob-server.ts'
 import { deferred } from '../../../fixtures/deferred.ts'
 import { buildCli, type Cli, errorOf, jsonOf } from '../cli-process.ts'
 

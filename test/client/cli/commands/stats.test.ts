@@ -39,7 +39,9 @@ describe('blob-sandbox stats', () => {
   it('prints one JSON object with --json', async () => {
     const ended = await cli.run(['stats', '--json'], { env: environment() })
     expect(ended).toMatchObject({ code: 0, stderr: '' })
-    expect(jsonOf(statsJsonSchema, ended)).toMatchObject({ store: { maxBytes: 134_217_728, stashes: 1 } })
+    expect(jsonOf(statsJsonSchema, ended)).toMatchObject({
+      store: { maxTotalBytes: 134_217_728, stashes: 1 },
+    })
   })
 
   it('is for owners and admins', async () => {
