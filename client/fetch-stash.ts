@@ -6,13 +6,13 @@ export { BlobError, type BlobErrorCode } from './blob-error.ts'
 
 const DEFAULT_CONCURRENCY = 6
 
-/** The caps and limits hold for each blob apart. */
+/** The caps and limits apply to each blob separately. */
 export interface FetchStashOptions extends Omit<FetchBlobOptions, 'onProgress'> {
-  /** Files that are under way or in memory at once, the one that the loop's body works on included. Default 6. */
+  /** Files downloading or in memory at once, the one that the loop's body works on included. Default 6. */
   concurrency?: number
 }
 
-/** A file of a stash: its blob, or why there is none. */
+/** A file of a stash: its blob, or why it could not be fetched. */
 export type StashFile = SandboxUrl &
   (
     | { readonly blob: FetchedBlob; readonly error?: undefined }
@@ -26,7 +26,7 @@ export interface FetchedStash {
   readonly document: unknown
   /**
    * The files that the document refers to, each once, in its order. Nothing is fetched before the iteration begins, and
-   * each iteration fetches anew; ending one early aborts what is under way. A file that fails is an item with an
+   * each iteration fetches again; ending one early aborts its downloads. A file that fails is an item with an
    * `error`, and the iteration goes on; only the caller's own `signal` ends it, with an `aborted` error.
    */
   readonly files: AsyncIterable<StashFile>
@@ -41,7 +41,7 @@ export interface FetchedStash {
  * ```
  *
  * @throws {BlobError} as `fetchBlob`, and with `not-a-document` when the link leads to something else.
- * @throws {RangeError} for options that make no sense.
+ * @throws {RangeError} for an invalid option.
  */
 export async function fetchStash(uri: string, options: FetchStashOptions = {}): Promise<FetchedStash> {
   const { concurrency = DEFAULT_CONCURRENCY, ...blobOptions } = options
@@ -62,7 +62,7 @@ function parseDocument(bytes: Uint8Array): { text: string; document: unknown } {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return { text, document: JSON.parse(text) }
   } catch {
-    throw notADocument('the blob is no JSON: the link of a single file, perhaps')
+    throw notADocument('the blob is not JSON; perhaps this is the link of a single file')
   }
 }
 
@@ -71,8 +71,8 @@ function notADocument(fault: string): BlobError {
 }
 
 /**
- * Fetches ahead in order, at most `concurrency` files that nobody has let go of. Not a generator, whose `return` would
- * wait for the file that `next` waits for.
+ * Fetches ahead in order, at most `concurrency` files. Not a generator: its `return` would wait for the file that `next`
+ * waits for.
  */
 class FileIterator implements AsyncIterator<StashFile, undefined> {
   readonly #urls: Iterator<SandboxUrl>
@@ -80,10 +80,10 @@ class FileIterator implements AsyncIterator<StashFile, undefined> {
   readonly #options: FetchBlobOptions
   readonly #stop = new AbortController()
   readonly #onAbort = () => this.#stop.abort(this.#options.signal?.reason)
-  /** Those ahead, in order. */
+  /** Files requested and not yet given out, in order. */
   #ahead: Promise<StashFile>[] = []
-  /** Ends with the latest call of `next`: they take turns, as those of an async generator do. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Ends with the latest call of `next`: calls run one after another, as those of an async generator do. */
+  #latest: Promise<unknown> = Promise.resolve()
 
   constructor(urls: readonly SandboxUrl[], concurrency: number, options: FetchBlobOptions) {
     this.#urls = urls.values()
@@ -94,8 +94,8 @@ class FileIterator implements AsyncIterator<StashFile, undefined> {
   }
 
   next(): Promise<IteratorResult<StashFile, undefined>> {
-    const result = this.#turn.then(() => this.#advance())
-    this.#turn = result.catch(() => {})
+    const result = this.#latest.then(() => this.#advance())
+    this.#latest = result.catch(() => {})
     return result
   }
 
@@ -115,7 +115,7 @@ class FileIterator implements AsyncIterator<StashFile, undefined> {
       this.#ahead.push(this.#fetch(url))
     }
     const file = await this.#ahead.shift()
-    // `return` may have been called meanwhile; then the file is nobody's.
+    // `return` may have been called meanwhile: then the file is not given out.
     if (file !== undefined && !this.#stop.signal.aborted) return { done: false, value: file }
     await this.return()
     const { signal } = this.#options
@@ -128,7 +128,7 @@ class FileIterator implements AsyncIterator<StashFile, undefined> {
       return { ...url, blob: await fetchBlob(url.uri, { ...this.#options, signal: this.#stop.signal }) }
     } catch (error) {
       if (error instanceof BlobError) return { ...url, error }
-      // Only what the caller's own functions throw; the whole of it may hold the link.
+      // Thrown by the caller's own functions; its message may hold the link.
       return { ...url, error: new BlobError('unreachable', `blob ${url.id.slice(0, 8)}…: the fetch failed`) }
     }
   }
