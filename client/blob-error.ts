@@ -23,7 +23,11 @@ export class BlobError extends Error {
   /** HTTP status of the response that caused the error, if one did. */
   readonly status: number | undefined
 
-  constructor(code: BlobErrorCode, message: string, detail: { status?: number; cause?: unknown } = {}) {
+  constructor(
+    code: BlobErrorCode,
+    message: string,
+    detail: { status?: number | undefined; cause?: unknown } = {},
+  ) {
     super(message, detail.cause === undefined ? undefined : { cause: detail.cause })
     this.code = code
     this.status = detail.status

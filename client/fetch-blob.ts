@@ -1,10 +1,8 @@
 import { BLOB_ID_PATTERN } from '../shared/blob-path.ts'
-import { BlobError } from './blob-error.ts'
+import { BlobError, type BlobErrorCode } from './blob-error.ts'
 import { sha256Hex } from './blob-integrity.ts'
 import { PartialBlob } from './partial-blob.ts'
 import { systemCode } from './system-code.ts'
-
-export { BlobError, type BlobErrorCode } from './blob-error.ts'
 
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 const DEFAULT_TIMEOUT_MS = 60_000
@@ -75,12 +73,11 @@ export async function fetchBlob(uri: string, options: FetchBlobOptions = {}): Pr
   }
 
   const stop = new AbortController()
-  const onAbort = () =>
-    stop.abort(new BlobError('aborted', `${label}: aborted by the caller`, { cause: options.signal?.reason }))
+  const stopWith = (code: BlobErrorCode, message: string, cause?: unknown) =>
+    stop.abort(new BlobError(code, `${label}: ${message}`, { cause }))
+  const onAbort = () => stopWith('aborted', 'aborted by the caller', options.signal?.reason)
   const onTimeout = () =>
-    stop.abort(
-      new BlobError('timeout', `${label}: not complete after ${timeoutMs} ms; try again or raise timeoutMs`),
-    )
+    stopWith('timeout', `not complete after ${timeoutMs} ms; try again or raise timeoutMs`)
   const timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMEOUT_MS))
   options.signal?.addEventListener('abort', onAbort)
   try {
@@ -246,17 +243,15 @@ class Download {
     )
   }
 
-  #error(code: BlobError['code'], message: string, status?: number): BlobError {
-    return new BlobError(code, `${this.#context.label}: ${message}`, status === undefined ? {} : { status })
+  #error(code: BlobErrorCode, message: string, status?: number): BlobError {
+    return new BlobError(code, `${this.#context.label}: ${message}`, { status })
   }
 }
 
 /** What is wrong with a text that cannot be a link; `undefined` when it can. */
 export function linkFault(uri: string): string | undefined {
-  const url = URL.canParse(uri) ? new URL(uri) : undefined
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
-    return undefined
-  }
+  const { protocol, username, password } = URL.canParse(uri) ? new URL(uri) : {}
+  if (/^https?:$/.test(protocol ?? '') && username === '' && password === '') return undefined
   return 'the link is no http(s) URL without credentials; pass it as it was given'
 }
 
@@ -279,17 +274,13 @@ async function discard(response: Response): Promise<void> {
 }
 
 /** @throws the signal's reason. */
-function delay(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
+async function delay(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
       clearTimeout(timer)
       reject(signal.reason)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    })
   })
 }

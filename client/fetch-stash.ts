@@ -2,8 +2,6 @@ import { BlobError } from './blob-error.ts'
 import { findSandboxUrls, type SandboxUrl, sandboxBase } from './document-urls.ts'
 import { type FetchBlobOptions, type FetchedBlob, fetchBlob } from './fetch-blob.ts'
 
-export { BlobError, type BlobErrorCode } from './blob-error.ts'
-
 const DEFAULT_CONCURRENCY = 6
 
 /** The caps and limits apply to each blob separately. */
@@ -53,7 +51,7 @@ export async function fetchStash(uri: string, options: FetchStashOptions = {}): 
   const blob = await fetchBlob(uri, blobOptions)
   const { text, document } = parseDocument(blob.bytes)
   const urls = findSandboxUrls(text, base)
-  const files = { [Symbol.asyncIterator]: () => new FileIterator(urls, concurrency, blobOptions) }
+  const files = { [Symbol.asyncIterator]: () => fetchFiles(urls, concurrency, blobOptions) }
   return { blob, document, files }
 }
 
@@ -71,65 +69,61 @@ function notADocument(fault: string): BlobError {
 }
 
 /**
- * Fetches ahead in order, at most `concurrency` files. Not a generator: its `return` would wait for the file that `next`
- * waits for.
+ * Fetches ahead in order, at most `concurrency` files. `return` aborts the file that a pending `next` waits for; a
+ * generator's own would wait for it.
  */
-class FileIterator implements AsyncIterator<StashFile, undefined> {
-  readonly #urls: Iterator<SandboxUrl>
-  readonly #concurrency: number
-  readonly #options: FetchBlobOptions
-  readonly #stop = new AbortController()
-  readonly #onAbort = () => this.#stop.abort(this.#options.signal?.reason)
-  /** Files requested and not yet given out, in order. */
-  #ahead: Promise<StashFile>[] = []
-  /** Ends with the latest call of `next`: calls run one after another, as those of an async generator do. */
-  #latest: Promise<unknown> = Promise.resolve()
-
-  constructor(urls: readonly SandboxUrl[], concurrency: number, options: FetchBlobOptions) {
-    this.#urls = urls.values()
-    this.#concurrency = concurrency
-    this.#options = options
-    if (options.signal?.aborted) this.#onAbort()
-    options.signal?.addEventListener('abort', this.#onAbort)
+function fetchFiles(
+  urls: readonly SandboxUrl[],
+  concurrency: number,
+  options: FetchBlobOptions,
+): AsyncIterator<StashFile, undefined> {
+  const stop = new AbortController()
+  const files = filesInOrder(urls.values(), concurrency, options, stop)
+  return {
+    next: () => files.next(),
+    return() {
+      stop.abort()
+      return files.return(undefined)
+    },
   }
+}
 
-  next(): Promise<IteratorResult<StashFile, undefined>> {
-    const result = this.#latest.then(() => this.#advance())
-    this.#latest = result.catch(() => {})
-    return result
-  }
-
-  async return(): Promise<IteratorResult<StashFile, undefined>> {
-    this.#options.signal?.removeEventListener('abort', this.#onAbort)
-    this.#stop.abort()
-    const ahead = this.#ahead
-    this.#ahead = []
+async function* filesInOrder(
+  urls: Iterator<SandboxUrl>,
+  concurrency: number,
+  options: FetchBlobOptions,
+  stop: AbortController,
+): AsyncGenerator<StashFile, undefined> {
+  const { signal } = options
+  const onAbort = () => stop.abort()
+  if (signal?.aborted) onAbort()
+  signal?.addEventListener('abort', onAbort)
+  const ahead: Promise<StashFile>[] = []
+  try {
+    for (;;) {
+      while (ahead.length < concurrency && !stop.signal.aborted) {
+        const { value: url, done } = urls.next()
+        if (done) break
+        ahead.push(fetchFile(url, { ...options, signal: stop.signal }))
+      }
+      const file = await ahead.shift()
+      if (signal?.aborted) throw new BlobError('aborted', 'aborted by the caller', { cause: signal.reason })
+      if (file === undefined || stop.signal.aborted) return undefined
+      yield file
+    }
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+    stop.abort()
     await Promise.all(ahead)
-    return { done: true, value: undefined }
   }
+}
 
-  async #advance(): Promise<IteratorResult<StashFile, undefined>> {
-    while (this.#ahead.length < this.#concurrency && !this.#stop.signal.aborted) {
-      const { value: url, done } = this.#urls.next()
-      if (done) break
-      this.#ahead.push(this.#fetch(url))
-    }
-    const file = await this.#ahead.shift()
-    // `return` may have been called meanwhile: then the file is not given out.
-    if (file !== undefined && !this.#stop.signal.aborted) return { done: false, value: file }
-    await this.return()
-    const { signal } = this.#options
-    if (signal?.aborted) throw new BlobError('aborted', 'aborted by the caller', { cause: signal.reason })
-    return { done: true, value: undefined }
-  }
-
-  async #fetch(url: SandboxUrl): Promise<StashFile> {
-    try {
-      return { ...url, blob: await fetchBlob(url.uri, { ...this.#options, signal: this.#stop.signal }) }
-    } catch (error) {
-      if (error instanceof BlobError) return { ...url, error }
-      // Thrown by the caller's own functions; its message may hold the link.
-      return { ...url, error: new BlobError('unreachable', `blob ${url.id.slice(0, 8)}…: the fetch failed`) }
-    }
+async function fetchFile(url: SandboxUrl, options: FetchBlobOptions): Promise<StashFile> {
+  try {
+    return { ...url, blob: await fetchBlob(url.uri, options) }
+  } catch (error) {
+    if (error instanceof BlobError) return { ...url, error }
+    // Thrown by the caller's own functions; its message may hold the link.
+    return { ...url, error: new BlobError('unreachable', `blob ${url.id.slice(0, 8)}…: the fetch failed`) }
   }
 }

@@ -14,7 +14,7 @@ interface Row {
   update(stash: HeldStash, now: number): void
 }
 
-/** The table of stashes. Rows stay the same elements from answer to answer, so that the focus stays where it is. */
+/** The table of stashes. Rows keep their elements from response to response, so that the focus stays where it is. */
 export function createStashesView(onDrop: (stash: HeldStash) => void) {
   const container = byId('stashes', HTMLElement)
   const title = byId('stashes-title', HTMLElement)
@@ -40,7 +40,7 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
 
   const makeRow = (first: HeldStash, isFresh: boolean): Row => {
     const age = make('span')
-    const left = make('span')
+    const timeLeft = make('span')
     const delivered = make('span', { class: 'state' })
     const drop = make(
       'button',
@@ -55,7 +55,7 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
       formatBytes(first.bytes),
       formatCount(first.files),
       age,
-      left,
+      timeLeft,
       delivered,
       drop,
     ])
@@ -65,7 +65,7 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
       update(stash, now) {
         current = stash
         setText(age, formatDuration(now - stash.createdAt.getTime()))
-        setText(left, formatDuration(stash.expiresAt.getTime() - now))
+        setText(timeLeft, formatDuration(stash.expiresAt.getTime() - now))
         setText(delivered, DELIVERED[stash.delivered])
         delivered.dataset.state = stash.delivered
       },
@@ -84,11 +84,11 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
         next.set(stash.handle, known)
       }
       for (const [handle, { element }] of rows) if (!next.has(handle)) element.remove()
-      // Only what is not in its place is moved: a moved element loses the focus.
-      let at = body.firstElementChild
+      // Only rows in the wrong place are moved: a moved element loses the focus.
+      let expected = body.firstElementChild
       for (const { element } of next.values()) {
-        if (element === at) at = at.nextElementSibling
-        else body.insertBefore(element, at)
+        if (element === expected) expected = expected.nextElementSibling
+        else body.insertBefore(element, expected)
       }
       rows = next
       hasAny = true
@@ -100,14 +100,13 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
       more.hidden = total <= stashes.length
       setText(more, `The ${MAX_LISTED_STASHES} newest of ${formatCount(total)}.`)
     },
-    /** Puts the focus on the button of the row that is now at this place, or on the heading. */
+    /** Puts the focus on the button of the row now at this position, or on the heading. */
     focusRow(position: number): void {
       const row = body.rows[Math.min(position, body.rows.length - 1)]
       const button = row?.querySelector('button')
       ;(button ?? title).focus()
     },
     positionOf: (handle: string): number => rows.get(handle)?.element.sectionRowIndex ?? -1,
-    /** Forgets everything. */
     clear(): void {
       rows.clear()
       body.replaceChildren()

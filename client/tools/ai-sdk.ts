@@ -1,3 +1,4 @@
+import type { SchemaResult } from '../../shared/index.ts'
 import type { StashInput } from '../../shared/link.ts'
 import type { SandboxClient } from '../client.ts'
 import { stashPage } from '../stash-page.ts'
@@ -15,11 +16,7 @@ export interface StandardSchema<T> {
     readonly version: 1
     readonly vendor: string
     readonly types?: { readonly input: T; readonly output: T } | undefined
-    validate(
-      value: unknown,
-    ):
-      | { readonly value: T; readonly issues?: undefined }
-      | { readonly issues: readonly { message: string }[] }
+    validate(value: unknown): SchemaResult<T>
     readonly jsonSchema: {
       input(options?: unknown): Record<string, unknown>
       output(options?: unknown): Record<string, unknown>
