@@ -24,17 +24,11 @@ export function setText(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
 
-export interface Column {
-  readonly title: string
-  /** Aligns the column to the right. */
-  readonly isNumber?: boolean
-}
-
 /**
  * A table whose rows become cards in a narrow window. The roles are explicit, because a table with another `display`
- * loses its own.
+ * loses its own. Numbers are aligned to the right.
  */
-export function makeTable(caption: string, columns: readonly Column[]) {
+export function makeTable(caption: string, columns: readonly { title: string; isNumber?: boolean }[]) {
   const body = make('tbody', { role: 'rowgroup' })
   const head = columns.map(({ title, isNumber }) =>
     make('th', { scope: 'col', role: 'columnheader', ...(isNumber ? { class: 'number' } : {}) }, title),

@@ -5,7 +5,7 @@ import { byId, setText } from './dom.ts'
 import { createDropDialog } from './drop-dialog.ts'
 import { createFailuresView } from './failures-view.ts'
 import { formatTime } from './format.ts'
-import { type Poll, startPolling } from './polling.ts'
+import { startPolling } from './polling.ts'
 import { createSession, type Session, type SessionError } from './session.ts'
 import { createSignIn } from './sign-in.ts'
 import { createStashesView } from './stashes-view.ts'
@@ -19,7 +19,7 @@ const banner = byId('banner', HTMLElement)
 const announcements = byId('announcements', HTMLElement)
 const footer = byId('footer', HTMLElement)
 
-let signedIn: { readonly session: Session; readonly poll: Poll } | undefined
+let signedIn: { session: Session; polling: ReturnType<typeof startPolling> } | undefined
 let activity = new PageActivity()
 /** When the figures shown arrived, by this computer's clock. */
 let shownAt = 0
@@ -31,7 +31,7 @@ const signIn = createSignIn(async (token) => {
   activity = new PageActivity()
   signedIn = {
     session,
-    poll: startPolling({ ask: () => session.overview(activity.since), onAnswer, onFailure }),
+    polling: startPolling({ ask: () => session.overview(activity.since), onAnswer, onFailure }),
   }
   signIn.hide()
   hideDashboard(false)
@@ -64,7 +64,7 @@ function onAnswer(overview: Overview): void {
   setText(banner, '')
   dashboard.classList.remove('stale')
   const isSameService = activity.add(overview.stats.startedAt.getTime(), overview.activity)
-  if (!isSameService) signedIn?.poll.now()
+  if (!isSameService) signedIn?.polling.now()
   for (const show of views) show(overview)
   setText(
     footer,
@@ -95,7 +95,7 @@ function setConnection(state: 'live' | 'lost', text: string): void {
 
 /** Removes the token and everything received with it. */
 function signOut(message: string): void {
-  signedIn?.poll.stop()
+  signedIn?.polling.stop()
   signedIn?.session.end()
   signedIn = undefined
   isLost = false

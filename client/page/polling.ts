@@ -7,18 +7,12 @@ const HIDDEN_INTERVAL_MS = 10_000
 /** After the first failure, the second and so on. */
 const RETRY_MS = [1_000, 2_000, 4_000, 5_000]
 
-export interface Poll {
-  /** Asks now, without waiting for the timer. */
-  now(): void
-  stop(): void
-}
-
 /** Asks every two seconds, less often while the page is hidden or the service fails, until it is stopped. */
 export function startPolling(options: {
   ask: () => Promise<Overview>
   onAnswer: (overview: Overview) => void
   onFailure: (error: SessionError) => void
-}): Poll {
+}) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
   let isAsking = false
@@ -52,8 +46,9 @@ export function startPolling(options: {
   timer = setTimeout(poll, INTERVAL_MS)
 
   return {
+    /** Asks now, without waiting for the timer. */
     now: () => void poll(),
-    stop() {
+    stop(): void {
       isStopped = true
       clearTimeout(timer)
       document.removeEventListener('visibilitychange', onVisibility)

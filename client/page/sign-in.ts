@@ -2,17 +2,11 @@ import { byId, setText } from './dom.ts'
 import { onSubmit } from './form.ts'
 import { logIn } from './session.ts'
 
-export interface SignIn {
-  /** Shows the empty forms, with a message if there is one. */
-  show(message?: string): void
-  hide(): void
-}
-
 /**
  * The two forms: e-mail and password, or an access token.
  * @param onToken signs in with a token; rejects with a `SessionError` when that fails.
  */
-export function createSignIn(onToken: (token: string) => Promise<void>): SignIn {
+export function createSignIn(onToken: (token: string) => Promise<void>) {
   const section = byId('sign-in', HTMLElement)
   const message = byId('sign-in-message', HTMLElement)
   const passwordForm = byId('password-form', HTMLFormElement)
@@ -31,12 +25,12 @@ export function createSignIn(onToken: (token: string) => Promise<void>): SignIn 
   onSubmit(tokenForm, message, () => onToken(token.value.trim()), select(token))
 
   return {
-    show(text = '') {
+    show(text = ''): void {
       section.hidden = false
       setText(message, text)
       email.focus()
     },
-    hide() {
+    hide(): void {
       section.hidden = true
       setText(message, '')
       passwordForm.reset()

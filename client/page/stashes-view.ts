@@ -9,11 +9,6 @@ const DELIVERED: Record<HeldStash['delivered'], string> = {
   whole: 'Whole',
 }
 
-interface Row {
-  readonly element: HTMLTableRowElement
-  update(stash: HeldStash, now: number): void
-}
-
 /** The table of stashes. Rows keep their elements from response to response, so that the focus stays where it is. */
 export function createStashesView(onDrop: (stash: HeldStash) => void) {
   const container = byId('stashes', HTMLElement)
@@ -36,9 +31,7 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
     { title: 'Action' },
   ])
   container.append(empty, table, more)
-  let rows = new Map<string, Row>()
-
-  const makeRow = (first: HeldStash, isFresh: boolean): Row => {
+  const makeRow = (first: HeldStash, isFresh: boolean) => {
     const age = make('span')
     const timeLeft = make('span')
     const delivered = make('span', { class: 'state' })
@@ -62,7 +55,7 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
     if (isFresh) element.classList.add('fresh')
     return {
       element,
-      update(stash, now) {
+      update(stash: HeldStash, now: number): void {
         current = stash
         setText(age, formatDuration(now - stash.createdAt.getTime()))
         setText(timeLeft, formatDuration(stash.expiresAt.getTime() - now))
@@ -72,12 +65,13 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
     }
   }
 
+  let rows = new Map<string, ReturnType<typeof makeRow>>()
   let hasAny = false
   return {
     update({ now, stats, stashes }: Overview): void {
       const focused = document.activeElement?.closest('tr')
       const position = focused instanceof HTMLTableRowElement ? focused.sectionRowIndex : -1
-      const next = new Map<string, Row>()
+      const next: typeof rows = new Map()
       for (const stash of stashes) {
         const known = rows.get(stash.handle) ?? makeRow(stash, hasAny)
         known.update(stash, now.getTime())
