@@ -4,7 +4,7 @@ import type { SandboxClient } from '../client.ts'
 import { stashPage } from '../stash-page.ts'
 import { ActionableError } from './actionable-error.ts'
 import { errorSentence } from './error-sentence.ts'
-import { stashPageInputJsonSchema, stashPageSpec } from './spec.ts'
+import { PAGE_ID_MISSING, stashPageInputJsonSchema, stashPageSpec } from './spec.ts'
 import { type StashToolOutput, toToolOutput } from './tool-output.ts'
 
 /**
@@ -57,9 +57,9 @@ const stashInput: StandardSchema<StashInput> = {
     vendor: 'blob-sandbox',
     validate: (value) => {
       const pageId = typeof value === 'object' && value !== null && 'pageId' in value && value.pageId
-      return typeof pageId === 'string'
+      return typeof pageId === 'string' && pageId !== ''
         ? { value: { pageId } }
-        : { issues: [{ message: 'pageId must be a string' }] }
+        : { issues: [{ message: PAGE_ID_MISSING }] }
     },
     jsonSchema: {
       input: () => structuredClone<Record<string, unknown>>(stashPageInputJsonSchema),
