@@ -1,6 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import type { AppRouter } from '../../server/rpc/router.ts'
 import { BlobError, type BlobErrorCode } from '../blob-error.ts'
+import { ServiceError } from '../service-error.ts'
 import { systemCode } from '../system-code.ts'
 import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
 
@@ -106,10 +107,12 @@ function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
   }
   // The token was asked for in vain.
   if (error.cause instanceof WikiLoginError) return toCommandError(error.cause)
-  const { response } = error.meta ?? {}
+  if (error.cause instanceof ServiceError && error.cause.code === 'public-listener') {
+    return new CommandError(EXIT.configuration, error.cause.code, error.cause.message, error)
+  }
   const found =
-    response instanceof Response
-      ? `what answers there (${response.status}) is not the internal listener's RPC`
+    error.cause instanceof ServiceError || error.meta?.response !== undefined
+      ? "what answers there is not the internal listener's RPC"
       : `no answer${label(systemCode(error.cause))}`
   return new CommandError(
     EXIT.unreachable,

@@ -82,12 +82,6 @@ export async function checkInternalListener(
   return { findings, isDown: false }
 }
 
-/** Whether the public listener answers where the RPC should be; without any answer, it does not. */
-export async function leadsToPublicListener(url: string, signal: AbortSignal): Promise<boolean> {
-  const answer = await probe(`${new URL(url).origin}/healthz`, {}, signal)
-  return isAnswer(answer) && isPublicListener(answer)
-}
-
 function withToken(token: string | undefined): RequestInit {
   return token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }
 }
