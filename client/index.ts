@@ -37,4 +37,5 @@ export {
   type ZodNamespace,
   type ZodType,
 } from './tools/spec.ts'
+export type { StashToolOptions } from './tools/tool-call.ts'
 export { type StashToolOutput, stashPageOutputShape, toToolOutput } from './tools/tool-output.ts'

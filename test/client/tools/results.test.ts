@@ -1,6 +1,7 @@
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { TRPCClientError } from '@trpc/client'
 import { describe, expect, it } from 'vitest'
+import { ServiceError } from '../../../client/service-error.ts'
 import { ActionableError } from '../../../client/tools/actionable-error.ts'
 import { toCallToolResult, toErrorResult } from '../../../client/tools/call-tool-result.ts'
 import { errorSentence } from '../../../client/tools/error-sentence.ts'
@@ -205,6 +206,26 @@ describe('the sentence of an error', () => {
       'a service that cannot be reached',
       TRPCClientError.from(new TypeError('fetch failed', { cause: new Error(SECRET) })),
       'The service that makes the links cannot be reached: try once more; if it stays so, tell the user that it is down.',
+    ],
+    [
+      'a service that does not answer',
+      TRPCClientError.from(new ServiceError('timeout', SECRET)),
+      'The service that makes the links does not answer: try once more; if it stays so, tell the user that it is down.',
+    ],
+    [
+      'a URL of the public listener',
+      TRPCClientError.from(new ServiceError('public-listener', SECRET)),
+      'This tool is not set up correctly: tell the user that SANDBOX_URL leads to the public listener, which has no RPC, and that it must be the URL of the RPC on the internal listener. Trying again does not help.',
+    ],
+    [
+      'a host name that the service does not accept',
+      TRPCClientError.from(new ServiceError('host-refused', SECRET)),
+      'This tool is not set up correctly: tell the user that the service does not accept the host name of SANDBOX_URL, and that SANDBOX_INTERNAL_HOSTS of the service must list it. Trying again does not help.',
+    ],
+    [
+      'a URL of something else',
+      TRPCClientError.from(new ServiceError('not-the-rpc', SECRET)),
+      'This tool is not set up correctly: tell the user that SANDBOX_URL leads to something else than the RPC, and that it must be the URL of the RPC on the internal listener, which ends with /trpc. Trying again does not help.',
     ],
     [
       'an answer that is none',
