@@ -12,12 +12,12 @@ import { type Answer, startBlobServer } from '../../../fixtures/blob-server.ts'
 import { freePort } from '../../../fixtures/free-port.ts'
 import { OWNER_TOKEN } from '../../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli, type CliOptions, jsonOf } from '../cli-process.ts'
+import { type Cli, type CliOptions, jsonOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
 })
 afterAll(async () => {
   await Promise.all([cli.remove(), world.stop()])

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SERVICE_VARIABLES } from '../../../../client/cli/command-help.ts'
 import { CONFIG_VARIABLES } from '../../../../server/config.ts'
-import { buildCli, type Cli, errorOf } from '../cli-process.ts'
+import { type Cli, errorOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 beforeAll(async () => {
-  cli = await buildCli()
+  cli = await startCli()
 })
 afterAll(() => cli.remove())
 

@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stashJsonSchema } from '../../../../client/cli/json-schemas.ts'
 import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli, errorOf, jsonOf } from '../cli-process.ts'
+import { type Cli, errorOf, jsonOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
 })
 afterAll(async () => {
   await Promise.all([cli.remove(), world.stop()])
