@@ -5,7 +5,8 @@ import { createLog } from './ops/log.ts'
 import { startSandbox as wire } from './sandbox.ts'
 
 export type { SandboxStats } from '../shared/stats.ts'
-export { type Config, ConfigError, type ConfigProblem, configWarnings, readConfig } from './config.ts'
+export { type Config, ConfigError, type ConfigProblem, readConfig } from './config.ts'
+export { configWarnings } from './config-warnings.ts'
 
 /** A running service. */
 export interface Sandbox {

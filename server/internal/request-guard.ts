@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { refuse } from './refuse.ts'
+import { type RefusalCode, refuse } from './refuse.ts'
 import { isFromAnotherOrigin, isJson } from './request-head.ts'
 
 export interface RequestGuardOptions {
@@ -13,6 +13,7 @@ export interface RequestGuardOptions {
 interface Refusal {
   readonly status: number
   readonly message: string
+  readonly code?: RefusalCode
 }
 
 /**
@@ -23,7 +24,8 @@ export function guardRequests(app: FastifyInstance, options: RequestGuardOptions
   app.addHook('onRequest', async ({ raw }, reply) => {
     const refusal = refusalOf(raw, options)
     if (refusal === undefined) return
-    await refuse(reply.header('connection', 'close'), refusal.status, refusal.message)
+    const { status, message, code } = refusal
+    await refuse(reply.header('connection', 'close'), status, message, code)
   })
 }
 
@@ -39,6 +41,7 @@ function refusalOf(request: IncomingMessage, options: RequestGuardOptions): Refu
       status: 421,
       message:
         'This Host is not served here: use an IP address or localhost, or list the name in SANDBOX_INTERNAL_HOSTS.',
+      code: 'host-not-served',
     }
   }
   if (/^\/trpc(?:[/?]|$)/.test(request.url ?? '') && isFromAnotherOrigin(headers)) {

@@ -189,7 +189,7 @@ describe('blob-sandbox get', () => {
     )
     expect(errorOf(ended)).toEqual({
       code: 'ENOENT',
-      message: `the folder ${join(cwd, 'no/such')} does not exist: make it, or name another one`,
+      message: `the folder ${join(cwd, 'no/such')} does not exist: create it, or name another one`,
       exitCode: 2,
     })
     // Nothing was downloaded in vain.

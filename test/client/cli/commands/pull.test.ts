@@ -136,7 +136,7 @@ describe('blob-sandbox pull', () => {
     expect(errorOf(refused)).toMatchObject({
       code: 'not-a-folder',
       exitCode: 2,
-      message: `files in that folder is ${kind}, and files are written into no other place: move it away, or name another folder.`,
+      message: `files in that folder is ${kind}, and files are not written to other places: move it away, or name another folder.`,
     })
     expect(await readdir(elsewhere)).toEqual([])
     expect(await readFile(join(folder, 'page.json'), 'utf8')).toBe('older')

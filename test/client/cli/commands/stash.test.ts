@@ -125,7 +125,7 @@ describe('blob-sandbox stash', () => {
     })
     expect(code).toBe(3)
     expect(stderr).toBe(
-      'error: No wiki credentials: set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD (there is no terminal to ask on).\n',
+      'error: No wiki credentials: set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD.\n',
     )
   })
 
@@ -186,7 +186,7 @@ describe('the command line', () => {
     expect(await cli.run(['stash'])).toMatchObject({
       code: 2,
       text: '',
-      stderr: "error: missing required argument 'page'\n(blob-sandbox stash --help tells more)\n",
+      stderr: "error: missing required argument 'page'\n(see blob-sandbox stash --help)\n",
     })
     expect(errorOf(await cli.run(['stats', '--wotch', '--json']))).toEqual({
       code: 'commander.unknownOption',
