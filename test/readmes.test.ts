@@ -56,6 +56,26 @@ describe('server/README.md', () => {
     expect(listed.sort()).toEqual(sources('server').sort())
   })
 
+  it('names the folders that each folder imports from, and no other', () => {
+    const rows = [...section(page, 'Dependency rules').matchAll(/^\| `(\w+)` \| (.+) \|$/gm)]
+    const stated = rows.map(([, folder = '', names = '']) => [
+      folder,
+      [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => name).sort(),
+    ])
+    const actual = rows.map(([, folder = '']) => {
+      const imports = sources(`server/${folder}`).flatMap((name) => {
+        const specifiers = read(`server/${folder}/${name}`).matchAll(/ from '(\.[^']+)'/g)
+        return [...specifiers].map(([, path = '']) => join('server', folder, dirname(name), path).split('/'))
+      })
+      const others = imports.filter(
+        ([top, name, file]) => top === 'server' && name !== folder && file !== undefined,
+      )
+      return [folder, [...new Set(others.map(([, name = '']) => name))].sort()]
+    })
+    expect(rows).toHaveLength(7)
+    expect(actual).toEqual(stated)
+  })
+
   it('names only files that exist', () => {
     const folders = [
       '',
