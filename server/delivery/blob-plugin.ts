@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { isBlobId } from '../store/ids.ts'
+import { BLOB_ID_PATTERN } from '../../shared/blob-path.ts'
 import type { BlobLease, ByteRange, Store } from '../store/store.ts'
 import { notModifiedFields, representationFields } from './blob-headers.ts'
 import type { Connections } from './connections.ts'
@@ -46,7 +46,7 @@ export function createBlobRoute(context: BlobRouteContext): BlobRoute {
 
   return (req, res, method, id) => {
     // Not even a lookup for what cannot be an id.
-    if (!isBlobId(id)) {
+    if (!BLOB_ID_PATTERN.test(id)) {
       refuse(req, res, BLOB_NOT_FOUND)
       return
     }

@@ -1,4 +1,4 @@
-import { BLOB_ID_LENGTH, BLOB_PATH } from '../../shared/blob-path.ts'
+import { BLOB_ID_LENGTH, BLOB_ID_PATTERN, BLOB_PATH } from '../../shared/blob-path.ts'
 import type { StashLink } from '../../shared/link.ts'
 import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
@@ -11,7 +11,7 @@ import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import { createFairQueue } from '../stash/fair-queue.ts'
 import { createLargeDocuments } from '../stash/large-documents.ts'
 import { type StashOptions, stashPage } from '../stash/stash-page.ts'
-import { isBlobId, shortId } from '../store/ids.ts'
+import { shortId } from '../store/ids.ts'
 import type { StashSummary, Store, UserId } from '../store/store.ts'
 import { createAuthenticator } from './authenticator.ts'
 import type { SandboxService } from './context.ts'
@@ -142,7 +142,7 @@ export function createService(options: ServiceOptions): SandboxService {
       const id = uri.startsWith(options.publicUrl + BLOB_PATH)
         ? uri.slice(options.publicUrl.length + BLOB_PATH.length)
         : ''
-      if (!isBlobId(id)) {
+      if (!BLOB_ID_PATTERN.test(id)) {
         throw new BadUriError(
           `That is no link of this service: a link looks like ${options.publicUrl}${BLOB_PATH}<id>.`,
         )
