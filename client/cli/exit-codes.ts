@@ -1,6 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import type { AppRouter } from '../../server/rpc/router.ts'
 import { BlobError, type BlobErrorCode } from '../blob-error.ts'
+import { systemCode } from '../system-code.ts'
 import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
 
 /** What the process ends with. Scripts rely on these numbers: none ever changes its meaning. */
@@ -120,15 +121,4 @@ function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
 
 function label(code: string | undefined): string {
   return code === undefined ? '' : ` (${code})`
-}
-
-/** Such as `ECONNREFUSED`, from the error or what caused it. */
-export function systemCode(error: unknown): string | undefined {
-  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 4; depth++) {
-    const code: unknown = 'code' in cause ? cause.code : undefined
-    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,50}$/.test(code)) return code
-    // Node tries each address of a name, and puts what happened into an AggregateError.
-    cause = cause instanceof AggregateError ? cause.errors[0] : cause.cause
-  }
-  return undefined
 }

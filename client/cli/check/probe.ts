@@ -1,4 +1,4 @@
-import { systemCode } from '../exit-codes.ts'
+import { systemCode } from '../../system-code.ts'
 
 const TIMEOUT_MS = 10_000
 /** What answers may be anything: a longer body is not read on. */
