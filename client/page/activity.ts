@@ -1,5 +1,5 @@
 import type { ActivityPoint } from '../../shared/overview.ts'
-import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview-limits.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview.ts'
 
 /** What is drawn. */
 export type Measure = Exclude<keyof ActivityPoint, 'at'>
