@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
-/** Answers a request of the internal listener that is no call with an error. */
+/** Sends an error of the internal listener in the form of Fastify's own; those of calls are tRPC's. */
 export function refuse(reply: FastifyReply, status: number, message: string): FastifyReply {
   return reply
     .code(status)

@@ -8,10 +8,11 @@ import {
 } from '../../shared/link.ts'
 import type { StashProgress } from '../../shared/progress.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { StashCounters } from '../ops/counters.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
 import { clippedTitle, listedName } from './clipped-names.ts'
-import type { StashCounters } from './counters.ts'
 import { StashError } from './errors.ts'
+import { BusyError } from './fair-queue.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
 import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
@@ -57,6 +58,9 @@ export interface StashRequest {
  * real ones (server/docmost/FACTS.md, "POST /api/pages/info").
  */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
+
+/** Large documents are read one at a time, each within the time limit of its stash: one takes some seconds. */
+const LARGE_RETRY_MS = 5_000
 
 /** How many bytes of a document are written before the event loop gets a turn. */
 const WRITE_TURN_BYTES = 512 * 1024
@@ -160,7 +164,10 @@ async function readAndReserve(
 ): Promise<ReadPage> {
   let release: (() => void) | undefined
   const acquire = async (signal: AbortSignal) => {
-    release = await options.largeDocuments.reading.acquire(signal)
+    release = await options.largeDocuments.reading.acquire(signal).catch(() => {
+      request.signal.throwIfAborted()
+      throw new BusyError(LARGE_RETRY_MS)
+    })
   }
   try {
     const answer = await readPage(pageId, request, options, acquire)
@@ -202,6 +209,8 @@ async function readPage(
     })
   } catch (error) {
     signal.throwIfAborted()
+    // The deadline passed in our own queue, not while the wiki was asked.
+    if (error instanceof BusyError) throw error
     if (deadline.aborted) {
       throw new StashError('timeout', 'The wiki did not give the page in time: try again in a moment.')
     }

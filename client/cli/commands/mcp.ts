@@ -106,11 +106,12 @@ async function serviceFor(environment: Environment, stderr: Writable): Promise<S
       ...environment,
       SANDBOX_INTERNAL_PORT: variable(environment, 'SANDBOX_INTERNAL_PORT') ?? '0',
     })
-    const log = createLog(config.logLevel, { write: (line) => void stderr.write(line) })
+    const destination = { write: (lines: string) => void stderr.write(lines) }
+    const log = createLog(config.logLevel, destination)
     for (const { variable: name, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
       log.warn({ variable: name }, message)
     }
-    const sandbox = await startSandbox(config, { log })
+    const sandbox = await startSandbox(config, { log: destination })
     return { url: `${sandbox.internalOrigin}/trpc`, stop: () => sandbox.stop() }
   } catch (error) {
     if (error instanceof ConfigError) {

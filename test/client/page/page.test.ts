@@ -5,7 +5,6 @@ import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
-import { createLog } from '../../../server/ops/log.ts'
 import { startSandbox } from '../../../server/sandbox.ts'
 import { buildPage } from '../../fixtures/built-page.ts'
 import { startChromium } from '../../fixtures/chromium.ts'
@@ -318,8 +317,9 @@ describe('the sandbox', () => {
         SANDBOX_INTERNAL_PORT: port,
         DOCMOST_API_URL: service.wiki.apiUrl,
         DOCMOST_APP_URL: RECORDED_APP_ORIGIN,
+        LOG_LEVEL: 'silent',
       }),
-      { log: createLog('silent'), pageFolder: built.folder },
+      { pageFolder: built.folder },
     )
     await expect.poll(announcement, SOON).toBe('Connected again.')
     expect(await bannerText()).toBe('')
