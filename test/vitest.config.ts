@@ -19,6 +19,8 @@ export default defineConfig({
     root: ROOT,
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // A condition that is waited for may take as long as a busy machine needs.
+    expect: { poll: { timeout: 15_000 } },
     // An unhandled rejection or error anywhere fails the run.
     dangerouslyIgnoreUnhandledErrors: false,
     restoreMocks: true,
