@@ -29,7 +29,7 @@ export interface BlobPluginOptions {
   readonly log?: FastifyBaseLogger
   /** Told of every answer about a blob. Default: `log`, a delivery at `info` and an answer without a body at `debug`. */
   readonly logAnswer?: LogAnswer
-  /** Where to count. Default: nowhere that anybody sees. */
+  /** Where to count. Default: counters of its own. */
   readonly counters?: DeliveryCounters
   /** The store's clock, milliseconds. Default: the wall clock, as the store's. */
   readonly now?: () => number
@@ -86,7 +86,7 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
     const { id } = request.params
     if (announcesContent(request.raw)) refuse(request.raw, reply.raw, CONTENT_REFUSED)
     // Not even a look-up for what cannot be an id.
-    else if (!isBlobId(id) || isEncoded(request.raw)) refuse(request.raw, reply.raw, BLOB_NOT_FOUND)
+    else if (!isBlobId(id) || isDecoded(request.raw)) refuse(request.raw, reply.raw, BLOB_NOT_FOUND)
     else void lookUpAndAnswer(request.raw, reply.raw, id, request.id)
   }
 
@@ -159,6 +159,7 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
 }
 
 /** Whether the router decoded the path, or cut it at a `#`: either would give a blob a second address. */
-function isEncoded({ url = '' }: IncomingMessage): boolean {
+function isDecoded({ url = '' }: IncomingMessage): boolean {
+  if (!url.includes('%') && !url.includes('#')) return false
   return /^[^?]*[%#]/.test(url)
 }

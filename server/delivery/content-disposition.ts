@@ -3,7 +3,7 @@ import { create } from 'content-disposition'
 /**
  * Media types that a browser may show in place. None of them can run anything or refer to anything: pictures made of
  * pixels, sound, films, and text that `nosniff` keeps text. Everything else is downloaded: SVG, HTML and XML carry
- * scripts, PDF carries scripts and forms, and of a type nobody has heard of nothing is known.
+ * scripts, PDF carries scripts and forms, and an unknown type may do anything.
  */
 const INLINE_MEDIA_TYPES: ReadonlySet<string> = new Set([
   'application/json',

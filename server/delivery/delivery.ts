@@ -125,7 +125,8 @@ export class Delivery implements WatchedResponse {
 
   /** A body that differs in length from what the head promised would be taken for the next response. */
   #checkLength(): void {
-    if (this.#queued !== this.#length) throw new BodyLengthError(this.#length, this.#queued)
+    if (this.#queued !== this.#length)
+      throw new Error(`the store gave ${this.#queued} bytes of a body of ${this.#length}`)
   }
 
   #fail(error: unknown): void {
@@ -154,14 +155,5 @@ export class Delivery implements WatchedResponse {
     }
     this.#wake?.()
     this.#onEnd(outcome, this.#flushed)
-  }
-}
-
-/** The store gave more or fewer bytes than the blob has. */
-export class BodyLengthError extends Error {
-  override readonly name = 'BodyLengthError'
-  readonly code = 'body-length'
-  constructor(expected: number, actual: number) {
-    super(`the store gave ${actual} bytes of a body of ${expected}`)
   }
 }

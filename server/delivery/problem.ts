@@ -78,7 +78,7 @@ export type Refuse = (req: IncomingMessage, res: ServerResponse, problem: Proble
 
 /**
  * Gives the function that answers with problems; to a HEAD without the body (RFC 9110 §9.3.2). The connection ends with
- * the response when content follows, which nobody will read.
+ * the response when content follows, which is never read.
  */
 export function createRefuse(counters: DeliveryCounters, log: FastifyBaseLogger): Refuse {
   return (req, res, problem) => {
@@ -91,7 +91,7 @@ export function createRefuse(counters: DeliveryCounters, log: FastifyBaseLogger)
 }
 
 /**
- * Whether the request has content, by its framing (RFC 9112 §6). Even of a GET it has no meaning, and is the stuff of
+ * Whether the request has content, by its framing (RFC 9112 §6). In a GET it has no meaning and can be used for
  * request smuggling (RFC 9110 §9.3.1).
  */
 export function announcesContent({ headers }: IncomingMessage): boolean {

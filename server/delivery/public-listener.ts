@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Store } from '../store/store.ts'
@@ -60,7 +59,7 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   // then, whatever is still to be sent (lib/_http_server.js, `socketOnEnd`).
   Object.assign(server, { httpAllowHalfOpen: true })
   server.maxConnections = limits.maxConnections
-  // For what `ResponseTimeouts` does not watch, such as errors that nobody reads.
+  // For what `ResponseTimeouts` does not watch, such as problems that are not read.
   server.timeout = 2 * limits.noProgressMs
 
   const refuse = createRefuse(counters, log)
@@ -119,14 +118,13 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   // To Fastify, no method has content: it is to read none.
   for (const method of METHODS) app.addHttpMethod(method, { overrideExisting: true })
   app.setNotFoundHandler(({ raw }, reply) => refuse(raw, reply.hijack().raw, NO_SUCH_ROUTE))
-  const logAnswer = batchingAnswerLogger(log)
+  const { logAnswer, flush } = batchingAnswerLogger(log)
   app.register(blobPlugin, { store, log, logAnswer, counters, now, responseTimeouts })
   app.addHook('preClose', (done) => {
     connections.stop()
     done()
   })
-  // The last answers are logged at the end of a turn.
-  app.addHook('onClose', () => eventLoopTurn())
+  app.addHook('onClose', async () => flush())
   return app
 }
 
@@ -157,7 +155,7 @@ function brokenRequestProblem(code: string | undefined): Problem {
 /** The router decodes a path and cuts it at a `#`; either would give a blob a second address. */
 function withPathAsSent(req: IncomingMessage): IncomingMessage {
   const { url = '' } = req
-  if (/^[^?]*[%#]/.test(url)) req.url = url.replaceAll('%', '%25').replaceAll('#', '%23')
+  if (url.includes('%') || url.includes('#')) req.url = url.replaceAll('%', '%25').replaceAll('#', '%23')
   return req
 }
 
