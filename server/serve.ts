@@ -23,7 +23,7 @@ export async function serveUntilSignal(
   for (const { variable, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
     log.warn({ variable }, message)
   }
-  const sandbox = await startSandbox(config, { log })
+  const sandbox = await startSandbox(config, { log: destination })
   let isStopping = false
   const onSignal = (signal: NodeJS.Signals) => {
     if (isStopping) {
@@ -42,7 +42,7 @@ export async function serveUntilSignal(
   process.on('SIGINT', onSignal)
 }
 
-/** Who reads the log may be slow, or gone. */
+/** The reader of the log may be slow, or gone. */
 const LOG_DRAIN_MS = 1_000
 
 /**

@@ -1,8 +1,9 @@
 import { createSandboxClient, type SandboxClient } from '../client.ts'
+import { systemCode } from '../system-code.ts'
 import { leadsToPublicListener } from './check/internal-listener.ts'
 import { getTokenFrom } from './credentials.ts'
 import { DEFAULT_SANDBOX_URL, type Environment, urlVariable } from './environment.ts'
-import { CommandError, EXIT, type ExitCode, systemCode, toCommandError } from './exit-codes.ts'
+import { CommandError, EXIT, type ExitCode, toCommandError } from './exit-codes.ts'
 import { type Output, printable } from './output.ts'
 
 /** What every command gets. */

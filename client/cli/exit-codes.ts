@@ -1,6 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import type { AppRouter } from '../../server/rpc/router.ts'
 import { BlobError, type BlobErrorCode } from '../blob-error.ts'
+import { systemCode } from '../system-code.ts'
 import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
 
 /** The process's exit codes. Scripts rely on these numbers: none ever changes its meaning. */
@@ -114,15 +115,4 @@ function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-/** A system error's code, such as `ECONNREFUSED`, of the error or of its causes. */
-export function systemCode(error: unknown): string | undefined {
-  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 4; depth++) {
-    const code: unknown = 'code' in cause ? cause.code : undefined
-    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,50}$/.test(code)) return code
-    // Node tries every address of a host name, and throws an AggregateError of the failures.
-    cause = cause instanceof AggregateError ? cause.errors[0] : cause.cause
-  }
-  return undefined
 }

@@ -4,7 +4,7 @@ import { truncateFileName } from '../../shared/file-name.ts'
 /**
  * Media types that a browser may show in place. None of them can run anything or refer to anything: pictures made of
  * pixels, sound, films, and text that `nosniff` keeps text. Everything else is downloaded: SVG, HTML and XML carry
- * scripts, PDF carries scripts and forms, and of a type nobody has heard of nothing is known.
+ * scripts, PDF carries scripts and forms, and an unknown type may do anything.
  */
 const INLINE_MEDIA_TYPES: ReadonlySet<string> = new Set([
   'application/json',
@@ -38,8 +38,13 @@ const NAMELESS = 'blob'
  */
 export function contentDisposition(mediaType: string, name: string): string {
   const essence = mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return create(safeFileName(name), { type: INLINE_MEDIA_TYPES.has(essence) ? 'inline' : 'attachment' })
+  const type = INLINE_MEDIA_TYPES.has(essence) ? 'inline' : 'attachment'
+  if (!PLAIN_NAME.test(name)) return create(safeFileName(name), { type })
+  return `${type}; filename=${name.includes(' ') ? `"${name}"` : name}`
 }
+
+/** Names that all of the below would leave as they are: most. It takes longer than the rest of a small GET's fields. */
+const PLAIN_NAME = /^\w[\w .-]{0,100}\w$/
 
 /** A name that is one path segment, prints, and can be encoded. RFC 6266 §4.3 wants all of that of a recipient. */
 function safeFileName(name: string): string {

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 /**
  * How long the wiki asks to wait: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or the longest of the named
- * variants that the wiki's rate limiter sends instead, such as `retry-after-auth` (docmost/exchanges/225).
+ * variants that the wiki's rate limiter sends instead, such as `retry-after-auth` (server/docmost/FACTS.md,
+ * "Auth").
  * @returns milliseconds, or `undefined` when no header says.
  */
 export function retryAfterMs(headers: IncomingHttpHeaders, now: number): number | undefined {

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 /** By these `blob-sandbox check` recognises the internal listener. */
 export type RefusalCode = 'no-such-route' | 'host-not-served'
 
-/** Answers a request of the internal listener that is no call with an error. */
+/** Sends an error of the internal listener in the form of Fastify's own; those of calls are tRPC's. */
 export function refuse(
   reply: FastifyReply,
   status: number,

@@ -8,11 +8,12 @@ import {
 } from '../../shared/link.ts'
 import type { StashProgress } from '../../shared/progress.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { StashCounters } from '../ops/counters.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
-import type { StashCounters } from './counters.ts'
+import { clippedTitle, listedName } from './clipped-names.ts'
 import { StashError } from './errors.ts'
+import { BusyError } from './fair-queue.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
-import { clippedTitle, listedName } from './listed-name.ts'
 import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
 import { scanPage } from './page-scan.ts'
@@ -43,7 +44,7 @@ export interface StashRequest {
   /** The caller's wiki token. */
   readonly token: string
   readonly user: UserId
-  /** A UUID, a slugId or a page's URL. */
+  /** As {@link parsePageId} takes it. */
   readonly pageId: string
   /** The caller's: when it aborts, the stash ends and gives everything back. */
   readonly signal: AbortSignal
@@ -53,19 +54,22 @@ export interface StashRequest {
 }
 
 /**
- * Beside the page's content the answer of `pages/info` carries its title, people and permissions; real ones take about
- * 1 KiB (docmost/FACTS.md).
+ * What an answer of `pages/info` may have beside the page's content: title, people and permissions take about 1 KiB in
+ * real ones (server/docmost/FACTS.md, "POST /api/pages/info").
  */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
+
+/** Large documents are read one at a time, each within the time limit of its stash: one takes some seconds. */
+const LARGE_RETRY_MS = 5_000
 
 /** How many bytes of a document are written before the event loop gets a turn. */
 const WRITE_TURN_BYTES = 512 * 1024
 
 /**
- * Semaphore a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
- * step and gives the link (DESIGN.md, "Stash").
- * @throws {StashError} the page id, the page or its size will not do
- * @throws {NotAPageError | NotADocumentError} the wiki's answer will not do
+ * Makes a stash of a page: reads it with the caller's token, mirrors its files, replaces their URLs, and stores document
+ * and files in one step (server/README.md, "Two paths through the code").
+ * @throws {StashError} the page id is malformed, the page is in the trash or too large, or it did not come in time
+ * @throws {NotAPageError | NotADocumentError} the wiki's answer is no page or no document
  * @throws {WikiError} the page could not be read
  * @throws {StoreFullError} the document does not fit
  * @throws the reason of `signal` when the caller has gone
@@ -145,13 +149,13 @@ function listedFailures(
 }
 
 interface ReadPage {
-  /** The wiki's answer, whose bytes are reserved. */
+  /** The wiki's answer. The document's reservation counts its bytes until they are written. */
   readonly answer: Buffer
   readonly page: ScannedPage
   readonly document: BlobWriter
 }
 
-/** Reads the page, large ones in turn, and reserves room for its document. */
+/** Reads the page, one large page at a time, and reserves room for its document. */
 async function readAndReserve(
   pageId: string,
   draft: StashDraft,
@@ -160,7 +164,10 @@ async function readAndReserve(
 ): Promise<ReadPage> {
   let release: (() => void) | undefined
   const acquire = async (signal: AbortSignal) => {
-    release = await options.largeDocuments.reading.acquire(signal)
+    release = await options.largeDocuments.reading.acquire(signal).catch(() => {
+      request.signal.throwIfAborted()
+      throw new BusyError(LARGE_RETRY_MS)
+    })
   }
   try {
     const answer = await readPage(pageId, request, options, acquire)
@@ -202,6 +209,8 @@ async function readPage(
     })
   } catch (error) {
     signal.throwIfAborted()
+    // The deadline passed in our own queue, not while the wiki was asked.
+    if (error instanceof BusyError) throw error
     if (deadline.aborted) {
       throw new StashError('timeout', 'The wiki did not give the page in time: try again in a moment.')
     }
@@ -215,7 +224,7 @@ async function readPage(
   }
 }
 
-/** Writes with a turn of the event loop now and then: copying and hashing take about a millisecond a MiB. */
+/** Gives the event loop its turns: copying and hashing take about a millisecond a MiB. */
 async function writeInSlices(document: BlobWriter, pieces: Iterable<Uint8Array>): Promise<void> {
   let written = 0
   for (const piece of pieces) {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import type { Config } from '../../../server/config.ts'
 import { NO_SUCH_ROUTE_TYPE } from '../../../shared/problem-types.ts'
+import { systemCode } from '../../system-code.ts'
 import { DEFAULT_SANDBOX_URL } from '../environment.ts'
-import { systemCode } from '../exit-codes.ts'
 import { type Finding, findingsOf } from './findings.ts'
 import { type Answer, describe, isAnswer, member, probe } from './probe.ts'
 

@@ -1,4 +1,4 @@
-import { systemCode } from '../exit-codes.ts'
+import { systemCode } from '../../system-code.ts'
 
 const TIMEOUT_MS = 10_000
 /** Any server may answer: more of a body is not read. */

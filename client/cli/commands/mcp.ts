@@ -71,11 +71,12 @@ async function serviceFor(environment: Environment): Promise<Service> {
       ...environment,
       SANDBOX_INTERNAL_PORT: variable(environment, 'SANDBOX_INTERNAL_PORT') ?? '0',
     })
-    const log = createLog(config.logLevel, { write: (line) => void process.stderr.write(line) })
+    const destination = { write: (lines: string) => void process.stderr.write(lines) }
+    const log = createLog(config.logLevel, destination)
     for (const { variable, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
       log.warn({ variable }, message)
     }
-    const sandbox = await startSandbox(config, { log })
+    const sandbox = await startSandbox(config, { log: destination })
     return { url: `${sandbox.internalOrigin}/trpc`, stop: () => sandbox.stop() }
   } catch (error) {
     const isConfig = error instanceof ConfigError

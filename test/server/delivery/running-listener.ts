@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
-import { newDeliveryCounters } from '../../../server/delivery/counters.ts'
 import type { DeliveryLimits } from '../../../server/delivery/limits.ts'
 import { createPublicListener } from '../../../server/delivery/public-listener.ts'
+import { newDeliveryCounters } from '../../../server/ops/counters.ts'
 import { createLog } from '../../../server/ops/log.ts'
 import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { BlobInfo, Store, UserId } from '../../../server/store/store.ts'

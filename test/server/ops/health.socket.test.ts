@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { type Wiki, WikiError } from '../../../server/docmost/wiki.ts'
+import { createCounters } from '../../../server/ops/counters.ts'
 import { createHealth } from '../../../server/ops/health.ts'
 import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { UserId } from '../../../server/store/store.ts'
+import { startTestSandbox } from '../../fixtures/test-sandbox.ts'
 
 const ALL_OK = { isReady: true, checks: { listening: 'ok', room: 'ok', wiki: 'ok' } }
 
@@ -25,7 +27,9 @@ function healthOf(me: Wiki['me'] = () => Promise.reject(new WikiError('unauthori
     maxUserBytes: 64_000,
     now: () => clock.now,
   })
-  return { clock, asked, store, health: createHealth({ store, wiki, now: () => clock.now }) }
+  const now = () => clock.now
+  const counters = createCounters(now)
+  return { clock, asked, store, counters, health: createHealth({ store, wiki, counters, now }) }
 }
 
 describe('readiness', () => {
@@ -35,9 +39,9 @@ describe('readiness', () => {
     expect(asked).toEqual(['readiness'])
   })
 
-  it("believes the wiki's last word for 15 s", async () => {
-    const { clock, asked, health } = healthOf()
-    health.noteWiki({ call: 'page', outcome: 'ok', durationMs: 1 })
+  it("uses the wiki's last response for 15 s", async () => {
+    const { clock, asked, counters, health } = healthOf()
+    counters.noteWiki({ call: 'page', outcome: 'ok', durationMs: 1 })
     clock.now += 15_000
     expect(await health.readiness()).toEqual(ALL_OK)
     expect(asked).toEqual([])
@@ -57,9 +61,9 @@ describe('readiness', () => {
     ['page', 'not-found', 'ok'],
     ['page', 'rate-limited', 'ok'],
   ] as const)('after a call %s that ended as %s says of the wiki: %s', async (call, outcome, word) => {
-    const { health } = healthOf()
-    health.noteWiki({ call: 'me', outcome: 'ok', durationMs: 1 })
-    health.noteWiki({ call, outcome, durationMs: 1 })
+    const { counters, health } = healthOf()
+    counters.noteWiki({ call: 'me', outcome: 'ok', durationMs: 1 })
+    counters.noteWiki({ call, outcome, durationMs: 1 })
     expect(await health.readiness()).toEqual({
       isReady: word === 'ok',
       checks: { listening: 'ok', room: 'ok', wiki: word },
@@ -104,4 +108,20 @@ describe('readiness', () => {
       checks: { listening: 'the service is stopping', room: 'ok', wiki: 'ok' },
     })
   })
+})
+
+it('five probes of an idle service are no failures of the wiki, on the page or in /metrics', async () => {
+  let now = 0
+  const service = await startTestSandbox({ now: () => now })
+  const { wiki, sandbox, clientOf } = service
+  for (let i = 0; i < 5; i++) {
+    now += 20_000
+    expect((await fetch(`${sandbox.internalOrigin}/readyz`)).status).toBe(200)
+  }
+  expect(wiki.requests.map(({ path }) => path)).toEqual(Array(5).fill('/api/users/me'))
+  const metrics = await (await fetch(`${sandbox.internalOrigin}/metrics`)).text()
+  expect(metrics).not.toMatch(/^blob_sandbox_wiki_duration_seconds_count/m)
+  // Of the overview's own caller.
+  expect((await clientOf().overview.query({})).wiki.me).toMatchObject({ calls: 1, answered: 1 })
+  await service.stop()
 })

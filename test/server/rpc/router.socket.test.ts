@@ -105,7 +105,7 @@ describe('with a wiki that works', () => {
   it('says in words what is wrong with an input', async () => {
     const { message, data } = await failureOf(service.clientOf().stash.mutate({ pageId: '  ' }))
     expect(data?.code).toBe('BAD_REQUEST')
-    expect(message).toMatch(/^The input will not do: pageId: /)
+    expect(message).toMatch(/^The input is not valid: pageId: /)
     expect(message).not.toMatch(/[{}[\]]/)
     const tooLong = await failureOf(service.clientOf().stash.mutate({ pageId: 'x'.repeat(3000) }))
     expect(tooLong.data?.code).toBe('BAD_REQUEST')

@@ -169,7 +169,6 @@ describe('a slow or numerous caller', () => {
   async function listen(limits: InternalLimits | undefined, login: WikiLogin = unused): Promise<number> {
     app = createInternalListener({
       service: {
-        now: Date.now,
         identify: unused,
         stash: unused,
         drop: unused,
@@ -179,6 +178,7 @@ describe('a slow or numerous caller', () => {
         overview: unused,
       },
       log: createLog('silent'),
+      now: Date.now,
       hosts: [],
       readiness: unused,
       metrics: { text: unused, contentType: 'text/plain' },

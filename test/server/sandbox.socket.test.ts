@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { readConfig } from '../../server/config.ts'
-import { createLog } from '../../server/ops/log.ts'
 import { startSandbox } from '../../server/sandbox.ts'
 import { fetchBlob } from '../fixtures/consumer.ts'
 import { refusalOf } from '../fixtures/rpc-failure.ts'
@@ -51,20 +50,20 @@ it('ends a stash under way when it stops: its caller is told to try again, and n
 it('fails to start when an address is taken, and leaves nothing listening', async () => {
   const first = await startTestSandbox()
   const taken = new URL(first.sandbox.internalOrigin).port
-  const log = createLog('silent')
   const config = readConfig({
     SANDBOX_PUBLIC_URL: 'http://127.0.0.1:0',
     SANDBOX_HOST: '127.0.0.1',
     SANDBOX_PORT: '0',
     SANDBOX_INTERNAL_PORT: taken,
+    LOG_LEVEL: 'silent',
   })
-  await expect(startSandbox(config, { log })).rejects.toMatchObject({
+  await expect(startSandbox(config)).rejects.toMatchObject({
     name: 'ListenError',
     code: 'EADDRINUSE',
     message: `SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT (internal listener): listen EADDRINUSE: address already in use 127.0.0.1:${taken}`,
   })
   await first.stop()
-  const second = await startSandbox(config, { log })
+  const second = await startSandbox(config)
   expect(new URL(second.internalOrigin).port).toBe(taken)
   await second.stop()
 })
@@ -78,10 +77,11 @@ it.each([
     SANDBOX_HOST: '127.0.0.1',
     SANDBOX_PORT: '0',
     SANDBOX_INTERNAL_PORT: '0',
+    LOG_LEVEL: 'silent',
     // RFC 5737: for documentation, nobody's.
     [name]: '192.0.2.1',
   })
-  await expect(startSandbox(config, { log: createLog('silent') })).rejects.toMatchObject({
+  await expect(startSandbox(config)).rejects.toMatchObject({
     code: 'EADDRNOTAVAIL',
     message: expect.stringMatching(new RegExp(`^${start.replace(/[()]/g, '\\$&')}listen EADDRNOTAVAIL`)),
   })

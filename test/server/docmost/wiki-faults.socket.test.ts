@@ -75,7 +75,7 @@ describe('a body that is not what its headers say', () => {
     const { faulty, wiki } = await set(behave.truncated(1000, 400))
     await expect(download(wiki)).rejects.toMatchObject({
       code: 'bad-response',
-      message: "The wiki's answer broke off before its end.",
+      message: "The wiki's response broke off before its end.",
     })
     await faulty.untilOpenSockets(0)
     expect(faulty.requests).toHaveLength(1)
@@ -104,7 +104,7 @@ describe('a body that is not what its headers say', () => {
     const { faulty, wiki } = await set(behave.surplus(pngBytes(16), 'and some more'))
     await expect(download(wiki)).rejects.toMatchObject({
       code: 'bad-response',
-      message: "The wiki's answer is not valid HTTP (HPE_INVALID_CONSTANT).",
+      message: "The wiki's response is not valid HTTP (HPE_INVALID_CONSTANT).",
     })
     await faulty.untilOpenSockets(0)
   })
@@ -177,12 +177,12 @@ describe('an answer that is none', () => {
     [
       'bytes that are no HTTP',
       behave.garbage(),
-      "The wiki's answer is not valid HTTP (HPE_INVALID_CONSTANT).",
+      "The wiki's response is not valid HTTP (HPE_INVALID_CONSTANT).",
     ],
     [
       'a switch of protocols',
       behave.raw(head(101, ['Upgrade: x', 'Connection: Upgrade'])),
-      'The wiki closed without an answer.',
+      'The wiki closed without a response.',
     ],
   ])('fails as bad-response for %s and closes the connection', async (_, behaviour, message) => {
     const { faulty, wiki } = await set(behaviour)
@@ -336,7 +336,7 @@ describe('the cap on the answer of pages/info', () => {
     })
     await expect(page(wiki, 1000)).rejects.toMatchObject({
       code: 'too-large',
-      message: "The wiki's answer has more than 1000 bytes.",
+      message: "The wiki's response has more than 1000 bytes.",
     })
     await faulty.untilOpenSockets(0)
   })
@@ -405,15 +405,12 @@ describe('one retry', () => {
   it('is made for the page and the user as well', async () => {
     const { faulty, wiki } = await set([], {
       wiki: {
-        me: [
-          behave.status(503),
-          behave.json({ data: { user: { id: 'u', role: 'owner', workspaceId: 'w' } } }),
-        ],
+        me: [behave.status(503), behave.json({ data: { user: { id: 'u', role: 'owner' } } })],
         page: [behave.resetBeforeHeaders(), behave.json({ ok: true })],
       },
     })
     const { signal } = new AbortController()
-    expect(await wiki.me(TOKEN, signal)).toEqual({ id: 'u', role: 'owner', workspaceId: 'w' })
+    expect(await wiki.me(TOKEN, signal)).toEqual({ id: 'u', role: 'owner' })
     expect((await page(wiki, 1000)).toString()).toBe('{"ok":true}')
     expect(faulty.requests).toHaveLength(4)
   })
@@ -454,7 +451,7 @@ describe('connections', () => {
 })
 
 describe('nothing is left behind', () => {
-  const json = behave.json({ data: { user: { id: 'u', role: 'owner', workspaceId: 'w' } } })
+  const json = behave.json({ data: { user: { id: 'u', role: 'owner' } } })
 
   /** Sockets stay real: Node keeps their time by timers of its own. */
   const fakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

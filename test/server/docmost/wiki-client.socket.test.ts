@@ -73,9 +73,9 @@ describe('what is asked of the wiki', () => {
   })
 
   it('is who the token belongs to', async () => {
-    const user = { id: 'u1', role: 'admin', workspaceId: 'w1', email: 'x@example.test' }
+    const user = { id: 'u1', role: 'admin', email: 'x@example.test' }
     server.use(http.post(`${API}/users/me`, () => HttpResponse.json({ data: { user, workspace: {} } })))
-    expect(await me()).toEqual({ id: 'u1', role: 'admin', workspaceId: 'w1' })
+    expect(await me()).toEqual({ id: 'u1', role: 'admin' })
   })
 
   it.each([
@@ -203,8 +203,8 @@ describe('an answer of 200 that is not the API', () => {
     ['no JSON', 'nothing'],
     ['no bytes', ''],
     ['no user', '{"data":{}}'],
-    ['a user without an id', '{"data":{"user":{"id":"","role":"owner","workspaceId":"w"}}}'],
-    ['a user whose role is a number', '{"data":{"user":{"id":"u","role":1,"workspaceId":"w"}}}'],
+    ['a user without an id', '{"data":{"user":{"id":"","role":"owner"}}}'],
+    ['a user whose role is a number', '{"data":{"user":{"id":"u","role":1}}}'],
   ])('is bad-response when users/me answers with %s', async (_, body) => {
     const headers = { 'Content-Type': 'application/json' }
     server.use(http.post(`${API}/users/me`, () => new HttpResponse(body, { headers })))
