@@ -1,5 +1,6 @@
 import { pino } from 'pino'
-import { configWarnings, readConfig, unknownVariables } from './config.ts'
+import { readConfig } from './config.ts'
+import { configWarnings, unknownVariables } from './config-warnings.ts'
 import { keepHeapSmall } from './ops/heap.ts'
 import { createLog } from './ops/log.ts'
 import { startSandbox } from './sandbox.ts'

@@ -6,8 +6,13 @@ const ROOT = new URL('..', import.meta.url).pathname
 /**
  * One kind of tests. `npm run test:unit` and `vitest run --project <name>` run one kind, a path runs one file or folder.
  */
-function project(name: string, include: string[], exclude: string[] = []): TestProjectConfiguration {
-  return { extends: true, test: { name, include, exclude } }
+function project(
+  name: string,
+  include: string[],
+  exclude: string[] = [],
+  globalSetup: string[] = [],
+): TestProjectConfiguration {
+  return { extends: true, test: { name, include, exclude, globalSetup } }
 }
 
 const SOCKET = 'test/**/*.socket.test.ts'
@@ -32,7 +37,7 @@ export default defineConfig({
       // Listeners and clients over loopback.
       project('socket', [SOCKET], [INTEROP]),
       // Programs of this project as processes of their own.
-      project('process', [PROCESS], [INTEROP]),
+      project('process', [PROCESS], [INTEROP], ['test/client/cli/built-cli.ts']),
       // Programs of others (nginx, Chromium, curl, promtool …), installed by test/debian-packages.sh, and the packed package.
       project('interop', [INTEROP]),
     ],

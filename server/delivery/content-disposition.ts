@@ -1,4 +1,5 @@
 import { create } from 'content-disposition'
+import { truncateFileName } from '../../shared/file-name.ts'
 
 /**
  * Media types that a browser may show in place. None of them can run anything or refer to anything: pictures made of
@@ -29,7 +30,6 @@ const INLINE_MEDIA_TYPES: ReadonlySet<string> = new Set([
 
 /** What file systems take; a longer name would also burst the header limits of clients. */
 const MAX_NAME_BYTES = 255
-const MAX_EXTENSION_CHARACTERS = 16
 const NAMELESS = 'blob'
 
 /**
@@ -56,19 +56,5 @@ function safeFileName(name: string): string {
     .replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
     .trim()
   if (/^\.*$/.test(printable)) return NAMELESS
-  return Buffer.byteLength(printable) <= MAX_NAME_BYTES ? printable : shortened(printable)
-}
-
-/** The longest start of a name that fits, its extension kept. */
-function shortened(name: string): string {
-  const dot = name.lastIndexOf('.')
-  const extension = dot > 0 && name.length - dot <= MAX_EXTENSION_CHARACTERS ? name.slice(dot) : ''
-  let room = MAX_NAME_BYTES - Buffer.byteLength(extension)
-  let stem = ''
-  for (const character of name.slice(0, name.length - extension.length)) {
-    room -= Buffer.byteLength(character)
-    if (room < 0) break
-    stem += character
-  }
-  return stem + extension
+  return truncateFileName(printable, MAX_NAME_BYTES)
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CONFIG_VARIABLES, ConfigError, configWarnings, readConfig } from '../../server/config.ts'
+import { CONFIG_VARIABLES, ConfigError, readConfig } from '../../server/config.ts'
+import { configWarnings } from '../../server/config-warnings.ts'
 import { retryAfterMs } from '../../server/docmost/retry-after.ts'
 import { bearerToken } from '../../server/internal/internal-listener.ts'
 import { isAcceptedHost } from '../../server/internal/request-guard.ts'
