@@ -1,6 +1,6 @@
 import { newStashHandle } from '../ids.ts'
 import type { BlobId, BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from '../store.ts'
-import { cover, coversAll } from './coverage.ts'
+import type { Coverage } from './coverage.ts'
 import type { Body, Ledger } from './ledger.ts'
 
 /** A blob that is complete but not in a stash yet. */
@@ -11,11 +11,17 @@ export interface SealedBlob {
   readonly body: Body
 }
 
+/** What the stashes of a store share. */
+export interface StoreState {
+  readonly ledger: Ledger
+  readonly coverage: Coverage
+  readonly now: () => number
+}
+
 /** One page's document and files. Lives on after `remove` for as long as a response of one of its blobs is open. */
 export class Stash {
   readonly handle = newStashHandle()
-  readonly ledger: Ledger
-  readonly now: () => number
+  readonly state: StoreState
   readonly user: UserId
   readonly title: string
   readonly createdAt: number
@@ -32,20 +38,18 @@ export class Stash {
    * @param ttlMs its life, beginning now
    */
   constructor(
-    ledger: Ledger,
-    now: () => number,
+    state: StoreState,
     meta: { user: UserId; title: string; ttlMs: number },
     blobs: readonly SealedBlob[],
   ) {
-    this.ledger = ledger
-    this.now = now
+    this.state = state
     this.user = meta.user
     this.title = meta.title
-    this.createdAt = now()
+    this.createdAt = state.now()
     this.touchedAt = this.createdAt
     this.expiresAt = this.createdAt + meta.ttlMs
     this.blobs = blobs.map(({ id, mediaType, name, body }) => {
-      ledger.store(body)
+      state.ledger.store(body)
       const { size, sha256 } = body
       return new StoredBlob(this, { id, size, sha256, mediaType, name, expiresAt: this.expiresAt }, body)
     })
@@ -78,7 +82,6 @@ export class StoredBlob {
   readonly body: Body
   delivered = false
   #openResponses = 0
-  #covered: readonly ByteRange[] = NONE_COVERED
 
   constructor(stash: Stash, info: BlobInfo, body: Body) {
     this.stash = stash
@@ -94,33 +97,29 @@ export class StoredBlob {
 
   /** Ends a response that `lease` began. */
   end(delivered: ByteRange | undefined): void {
-    if (delivered !== undefined && !this.delivered) this.#deliver(delivered)
+    const { state, removed } = this.stash
+    if (delivered !== undefined && !this.delivered && !removed) {
+      this.delivered = state.coverage.add(this, this.info.size, delivered)
+    }
     this.#touch(-1)
-    this.releaseUnused()
+    if (removed) this.releaseUnused()
   }
 
-  /** Gives the bytes back once the stash is gone and no response is open. */
+  /** The stash is gone: gives the bytes back unless a response is open. */
   releaseUnused(): void {
-    const { stash } = this
-    if (stash.removed && this.#openResponses === 0) stash.ledger.release(stash.user, this.body, true)
-  }
-
-  #deliver(range: ByteRange): void {
-    this.#covered = cover(this.#covered, range)
-    this.delivered = coversAll(this.#covered, this.info.size)
-    if (this.delivered) this.#covered = NONE_COVERED
+    const { state, user } = this.stash
+    state.coverage.forget(this)
+    if (this.#openResponses === 0) state.ledger.release(user, this.body, true)
   }
 
   #touch(responses: 1 | -1): void {
     const { stash } = this
     this.#openResponses += responses
     stash.openResponses += responses
-    stash.ledger.openResponses += responses
-    stash.touchedAt = stash.now()
+    stash.state.ledger.openResponses += responses
+    stash.touchedAt = stash.state.now()
   }
 }
-
-const NONE_COVERED: readonly ByteRange[] = []
 
 class Lease implements BlobLease {
   readonly #blob: StoredBlob

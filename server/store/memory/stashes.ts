@@ -1,8 +1,9 @@
 import { type BlobInfo, StoreFullError, type StoreStats, type UserId } from '../store.ts'
+import { Coverage } from './coverage.ts'
 import { chooseEvictions, evictable, freedBytes } from './eviction.ts'
 import { Ledger } from './ledger.ts'
 import { Slabs } from './slabs.ts'
-import { type SealedBlob, Stash, type StoredBlob } from './stash.ts'
+import { type SealedBlob, Stash, type StoredBlob, type StoreState } from './stash.ts'
 
 export interface StashesOptions {
   /** Life of a stash, milliseconds. */
@@ -30,7 +31,7 @@ const COUNTED_FOR_MS = 1_000
 /** What is stored, and whether there is room for more: expiry, eviction and the caps. */
 export class Stashes {
   readonly ledger: Ledger
-  readonly #now: () => number
+  readonly #state: StoreState
   readonly #ttlMs: number
   readonly #maxTotalBytes: number
   readonly #maxUserBytes: number
@@ -45,7 +46,7 @@ export class Stashes {
 
   constructor({ ttlMs, maxTotalBytes, maxUserBytes, maxBlobs, now = Date.now }: StashesOptions) {
     this.ledger = new Ledger(new Slabs(maxTotalBytes))
-    this.#now = now
+    this.#state = { ledger: this.ledger, coverage: new Coverage(), now }
     this.#ttlMs = ttlMs
     this.#maxTotalBytes = maxTotalBytes
     this.#maxUserBytes = maxUserBytes
@@ -55,7 +56,7 @@ export class Stashes {
 
   /** Makes a stash of sealed blobs, the document first; gives their infos in the same order. */
   add(user: UserId, title: string, blobs: readonly SealedBlob[]): readonly BlobInfo[] {
-    const stash = new Stash(this.ledger, this.#now, { user, title, ttlMs: this.#ttlMs }, blobs)
+    const stash = new Stash(this.#state, { user, title, ttlMs: this.#ttlMs }, blobs)
     this.#stashes.add(stash)
     for (const blob of stash.blobs) this.#blobs.set(blob.info.id, blob)
     this.#counters.stashesStored += 1
@@ -65,7 +66,7 @@ export class Stashes {
   /** A blob whose life is not over. */
   find(id: string): StoredBlob | undefined {
     const blob = this.#blobs.get(id)
-    if (blob === undefined || this.#now() < blob.info.expiresAt) return blob
+    if (blob === undefined || this.#state.now() < blob.info.expiresAt) return blob
     this.#remove(blob.stash, 'stashesExpired')
     return undefined
   }
@@ -86,7 +87,7 @@ export class Stashes {
 
   /** Removes what has expired. */
   sweep(): void {
-    const now = this.#now()
+    const now = this.#state.now()
     for (const stash of this.#stashes) {
       if (now < stash.expiresAt) return
       this.#remove(stash, 'stashesExpired')
@@ -150,7 +151,7 @@ export class Stashes {
 
   /** Looks at every blob, so once a second at most, however often it is asked. */
   #countEvictable(): number {
-    const now = this.#now()
+    const now = this.#state.now()
     if (this.#evictableBytes === undefined || Math.abs(now - this.#evictableBytes.at) >= COUNTED_FOR_MS) {
       this.#evictableBytes = { at: now, bytes: freedBytes(evictable(this.#stashes, now)) }
     }
@@ -180,7 +181,7 @@ export class Stashes {
       userBlobs: blobs - (this.#maxUserBlobs - this.ledger.userBlobs(user)),
     }
     if (Object.values(missing).every((lack) => lack <= 0)) return
-    const candidates = evictable(this.#stashes, this.#now())
+    const candidates = evictable(this.#stashes, this.#state.now())
     const evictions = chooseEvictions(candidates, this.ledger, user, missing)
     if (typeof evictions === 'string') {
       const scope = evictions === 'user' || evictions === 'userBlobs' ? 'user' : 'total'
