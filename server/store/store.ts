@@ -58,7 +58,10 @@ export interface BlobWriter {
    * @throws {StoreFullError} when there is no room; nothing is written then
    */
   write(bytes: Uint8Array): Promise<void>
-  /** Ends the blob and gives back what was reserved but not written. */
+  /**
+   * Ends the blob and gives back what was reserved but not written.
+   * @throws {StoreFullError} when there is no room for a long name or media type; the blob is not sealed then
+   */
   seal(meta: { mediaType: string; name: string }): Promise<{ size: number; sha256: string }>
   /** Gives everything back. Also allowed after `seal`, before the draft's commit. */
   discard(): Promise<void>
@@ -153,7 +156,7 @@ export class StoreFullError extends Error {
   readonly scope: 'total' | 'user'
   /** Bytes asked for. */
   readonly neededBytes: number
-  /** Bytes that were free under that cap; 0 when no further blob may be held. */
+  /** Bytes that were free under that cap; 0 when there is no room for the bookkeeping of a further blob. */
   readonly freeBytes: number
   /** Milliseconds since the epoch when the next stash expires; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined

@@ -9,6 +9,8 @@ export interface SealedBlob {
   readonly mediaType: string
   readonly name: string
   readonly body: Body
+  /** What it counts beside its bytes. */
+  readonly bookkeepingBytes: number
 }
 
 /** What the stashes of a store share. */
@@ -48,10 +50,9 @@ export class Stash {
     this.createdAt = state.now()
     this.touchedAt = this.createdAt
     this.expiresAt = this.createdAt + meta.ttlMs
-    this.blobs = blobs.map(({ id, mediaType, name, body }) => {
-      state.ledger.store(body)
-      const { size, sha256 } = body
-      return new StoredBlob(this, { id, size, sha256, mediaType, name, expiresAt: this.expiresAt }, body)
+    this.blobs = blobs.map((blob) => {
+      state.ledger.store(blob.body)
+      return new StoredBlob(this, blob)
     })
   }
 
@@ -60,13 +61,26 @@ export class Stash {
     return this.blobs.every((blob) => blob.delivered) ? 'whole' : 'document'
   }
 
+  get bookkeepingBytes(): number {
+    return this.blobs.reduce((sum, blob) => sum + blob.bookkeepingBytes, 0)
+  }
+
   get summary(): StashSummary {
     const { handle, user, title, createdAt, expiresAt, delivered } = this
     const [document, ...files] = this.blobs
     if (document === undefined) throw new Error('a stash without its document')
-    const bytes = this.blobs.reduce((sum, blob) => sum + blob.info.size, 0)
-    const { id } = document.info
-    return { id, handle, user, title, bytes, files: files.length, createdAt, expiresAt, delivered }
+    const bytes = this.blobs.reduce((sum, blob) => sum + blob.body.size, 0)
+    return {
+      id: document.id,
+      handle,
+      user,
+      title,
+      bytes,
+      files: files.length,
+      createdAt,
+      expiresAt,
+      delivered,
+    }
   }
 
   /** Gives its bytes back, those of blobs with an open response when that ends. */
@@ -76,17 +90,30 @@ export class Stash {
   }
 }
 
-export class StoredBlob {
+/** Kept small, because there can be very many: what responses alone need of it is made for each (`info`). */
+export class StoredBlob implements SealedBlob {
   readonly stash: Stash
-  readonly info: BlobInfo
+  readonly id: BlobId
+  readonly mediaType: string
+  readonly name: string
   readonly body: Body
+  readonly bookkeepingBytes: number
   delivered = false
   #openResponses = 0
 
-  constructor(stash: Stash, info: BlobInfo, body: Body) {
+  constructor(stash: Stash, { id, mediaType, name, body, bookkeepingBytes }: SealedBlob) {
     this.stash = stash
-    this.info = info
+    this.id = id
+    this.mediaType = mediaType
+    this.name = name
     this.body = body
+    this.bookkeepingBytes = bookkeepingBytes
+  }
+
+  get info(): BlobInfo {
+    const { id, mediaType, name } = this
+    const { size, sha256 } = this.body
+    return { id, size, sha256, mediaType, name, expiresAt: this.stash.expiresAt }
   }
 
   /** Begins a response. */
@@ -99,7 +126,7 @@ export class StoredBlob {
   end(delivered: ByteRange | undefined): void {
     const { state, removed } = this.stash
     if (delivered !== undefined && !this.delivered && !removed) {
-      this.delivered = state.coverage.add(this, this.info.size, delivered)
+      this.delivered = state.coverage.add(this, this.body.size, delivered)
     }
     this.#touch(-1)
     if (removed) this.releaseUnused()
@@ -109,7 +136,9 @@ export class StoredBlob {
   releaseUnused(): void {
     const { state, user } = this.stash
     state.coverage.forget(this)
-    if (this.#openResponses === 0) state.ledger.release(user, this.body, true)
+    if (this.#openResponses === 0) {
+      state.ledger.release(user, this.body, this.bookkeepingBytes, true)
+    }
   }
 
   #touch(responses: 1 | -1): void {
@@ -122,22 +151,21 @@ export class StoredBlob {
 }
 
 class Lease implements BlobLease {
+  readonly blob: BlobInfo
   readonly #blob: StoredBlob
+  #views: readonly Buffer[] | undefined
   #released = false
 
   constructor(blob: StoredBlob) {
+    this.blob = blob.info
     this.#blob = blob
-  }
-
-  get blob(): BlobInfo {
-    return this.#blob.info
   }
 
   body(range?: ByteRange): Iterable<Uint8Array> {
     // The memory may be another blob's by now.
     if (this.#released) throw new Error('the response has ended')
-    const { views } = this.#blob.body
-    return range === undefined ? views : slice(views, range)
+    this.#views ??= this.#blob.body.views
+    return range === undefined ? this.#views : slice(this.#views, range)
   }
 
   release(delivered?: ByteRange): void {

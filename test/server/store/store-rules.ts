@@ -14,7 +14,10 @@ export interface StoreRuleOptions {
   readonly ttlMs: number
   readonly maxTotalBytes: number
   readonly maxUserBytes: number
-  /** Cap on blobs, of which a user has the same part as of the bytes. Without it there is one that no test meets. */
+  /**
+   * Room for the bookkeeping of so many blobs with short names, of which a user has the same part as of the bytes.
+   * Without it there is more than any test needs.
+   */
   readonly maxBlobs?: number
 }
 
@@ -415,7 +418,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         expect(await store.stats()).toMatchObject({ heldBytes: 0, freeBytes: 1000, openResponses: 0 })
       })
 
-      describe('blobs are counted as well as bytes:', () => {
+      describe('the bookkeeping of blobs is counted as well as their bytes:', () => {
         const one = (seed: number) => bytesOf(1, seed)
 
         test('no more are held than may be, and the refusal says that nothing is free', async () => {
