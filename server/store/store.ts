@@ -26,7 +26,7 @@ export interface BlobInfo {
   readonly mediaType: string
   /** File name for `Content-Disposition`; any string, even empty. */
   readonly name: string
-  /** Milliseconds since the epoch. */
+  /** By the store's clock, `Store.now`. */
   readonly expiresAt: number
 }
 
@@ -100,7 +100,7 @@ export interface StashSummary {
   /** Sum of the sizes of the document and the files. */
   readonly bytes: number
   readonly files: number
-  /** Milliseconds since the epoch. */
+  /** By the store's clock, `Store.now`. */
   readonly createdAt: number
   readonly expiresAt: number
   /** `document`: the document was fetched whole; `whole`: every blob of the stash was. */
@@ -122,7 +122,7 @@ export interface StoreStats {
   /** Those of stashes that are being put together. */
   readonly reservedBlobs: number
   readonly openResponses: number
-  /** Milliseconds since the epoch; `undefined` when nothing is stored. */
+  /** By the store's clock, `Store.now`; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined
   readonly stashesStored: number
   readonly stashesExpired: number
@@ -135,6 +135,11 @@ export interface StoreStats {
  * passes the suite `test/server/store/store-rules.ts`.
  */
 export interface Store {
+  /**
+   * The store's clock, by which all its times are: milliseconds since an origin of its own, not since the epoch. No step
+   * of a wall clock moves it (rule 5, server/README.md). A time of it is the date `Date.now() + (time - store.now())`.
+   */
+  now(): number
   /** Starts a stash on a user's share. Reserves nothing yet. */
   open(user: UserId): StashDraft
   /** Begins a response; `undefined` when there is no such blob or its life is over. Touches its stash (rule 4). */
@@ -158,7 +163,7 @@ export class StoreFullError extends Error {
   readonly neededBytes: number
   /** Bytes that were free under that cap; 0 when there is no room for the bookkeeping of a further blob. */
   readonly freeBytes: number
-  /** Milliseconds since the epoch when the next stash expires; `undefined` when nothing is stored. */
+  /** When the next stash expires, by the store's clock, `Store.now`; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined
 
   constructor(

@@ -18,6 +18,8 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   }, options.sweepMs ?? 1000).unref()
 
   return {
+    now: stashes.now,
+
     open(user) {
       const draft = new MemoryDraft(stashes, user, () => drafts.delete(draft))
       drafts.add(draft)

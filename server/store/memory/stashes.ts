@@ -19,7 +19,7 @@ export interface StashesOptions {
    * `maxTotalBytes`, and no less than 1,000 KiB.
    */
   readonly maxBookkeepingBytes?: number
-  /** Milliseconds since the epoch. */
+  /** Milliseconds on a monotonic clock with an arbitrary origin. Default: that of `performance.now`. */
   readonly now?: () => number
 }
 
@@ -29,24 +29,34 @@ const BOOKKEEPING_SHARE = 1 / 4
 /** How long the count of evictable bytes is good for, unless a stash goes meanwhile. */
 const COUNTED_FOR_MS = 1_000
 
+const monotonicNow = () => performance.now()
+
 /** What is stored, and whether there is room for more: expiry, eviction and the caps. */
 export class Stashes {
   readonly ledger: Ledger
+  readonly now: () => number
   readonly #state: StoreState
   readonly #ttlMs: number
   readonly #maxTotalBytes: number
   readonly #maxUserBytes: number
   readonly #maxBookkeepingBytes: number
   readonly #maxUserBookkeepingBytes: number
-  /** In the order of their coming and so, their lives being equal, of their expiry. */
+  /** In the order of their coming and so, because their lives are equal and the clock is monotonic, of their expiry. */
   readonly #stashes = new Set<Stash>()
   readonly #blobs = new Map<string, StoredBlob>()
   readonly #counters = { stashesStored: 0, stashesExpired: 0, stashesEvicted: 0, stashesDropped: 0 }
   /** What `stats` last found, until a stash goes. */
   #evictableBytes: { readonly at: number; readonly bytes: number } | undefined
 
-  constructor({ ttlMs, maxTotalBytes, maxUserBytes, maxBookkeepingBytes, now = Date.now }: StashesOptions) {
+  constructor({
+    ttlMs,
+    maxTotalBytes,
+    maxUserBytes,
+    maxBookkeepingBytes,
+    now = monotonicNow,
+  }: StashesOptions) {
     this.ledger = new Ledger(new Slabs(maxTotalBytes))
+    this.now = now
     this.#state = { ledger: this.ledger, coverage: new Coverage(), now }
     this.#ttlMs = ttlMs
     this.#maxTotalBytes = maxTotalBytes
@@ -68,7 +78,7 @@ export class Stashes {
   /** A blob whose life is not over. */
   find(id: string): StoredBlob | undefined {
     const blob = this.#blobs.get(id)
-    if (blob === undefined || this.#state.now() < blob.stash.expiresAt) return blob
+    if (blob === undefined || this.now() < blob.stash.expiresAt) return blob
     this.#remove(blob.stash, 'stashesExpired')
     return undefined
   }
@@ -89,7 +99,7 @@ export class Stashes {
 
   /** Removes what has expired. */
   sweep(): void {
-    const now = this.#state.now()
+    const now = this.now()
     for (const stash of this.#stashes) {
       if (now < stash.expiresAt) return
       this.#remove(stash, 'stashesExpired')
@@ -144,8 +154,8 @@ export class Stashes {
 
   /** Looks at every blob, so once a second at most, however often it is asked. */
   #countEvictable(): number {
-    const now = this.#state.now()
-    if (this.#evictableBytes === undefined || Math.abs(now - this.#evictableBytes.at) >= COUNTED_FOR_MS) {
+    const now = this.now()
+    if (this.#evictableBytes === undefined || now - this.#evictableBytes.at >= COUNTED_FOR_MS) {
       this.#evictableBytes = { at: now, bytes: freedBytes(evictable(this.#stashes, now)) }
     }
     return this.#evictableBytes.bytes
@@ -174,7 +184,7 @@ export class Stashes {
         bookkeepingBytes + this.ledger.userBookkeepingBytes(user) - this.#maxUserBookkeepingBytes,
     }
     if (Object.values(missing).every((lack) => lack <= 0)) return
-    const candidates = evictable(this.#stashes, this.#state.now())
+    const candidates = evictable(this.#stashes, this.now())
     const evictions = chooseEvictions(candidates, this.ledger, user, missing)
     if (typeof evictions === 'string') {
       const scope = evictions === 'user' || evictions === 'userBookkeeping' ? 'user' : 'total'
