@@ -153,9 +153,9 @@ export function createService(options: ServiceOptions): SandboxService {
     },
 
     async dropByHandle(caller, handle, { requestId }) {
-      const stash = (await store.list()).find((held) => held.handle === handle)
-      const isDropped = stash !== undefined && (await store.drop(stash.id))
-      const blob = stash === undefined ? undefined : shortId(stash.id)
+      const id = await store.dropByHandle(handle)
+      const isDropped = id !== undefined
+      const blob = id && shortId(id)
       log.info({ requestId, user: shortId(caller.userId), blob, isDropped }, 'drop')
       return isDropped
     },

@@ -146,6 +146,8 @@ export interface Store {
   read(id: string): Promise<BlobLease | undefined>
   /** Removes a stash by the id of its document or of any of its files; `false` when there is none. */
   drop(id: string): Promise<boolean>
+  /** Removes a stash by its handle; gives the id of its document, `undefined` when there is none. */
+  dropByHandle(handle: string): Promise<BlobId | undefined>
   /** The stashes held, oldest first. With a number only so many, the newest ones. */
   list(newest?: number): Promise<readonly StashSummary[]>
   stats(): Promise<StoreStats>

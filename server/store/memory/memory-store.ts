@@ -37,6 +37,12 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
       return blob !== undefined
     },
 
+    async dropByHandle(handle) {
+      const stash = stashes.all().find((held) => held.handle === handle)
+      if (stash !== undefined) stashes.drop(stash)
+      return stash?.summary.id
+    },
+
     async list(newest = Number.POSITIVE_INFINITY) {
       const all = stashes.all()
       return all.slice(Math.max(0, all.length - newest)).map((stash) => stash.summary)

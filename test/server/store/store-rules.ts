@@ -282,6 +282,29 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
       })
     })
 
+    describe('a stash named by its handle', () => {
+      test('is dropped, and gives the id of its document', async () => {
+        const store = await open()
+        const first = await putStash(store, alice, bytesOf(10, 1), [bytesOf(20, 2)])
+        const second = await putStash(store, alice, bytesOf(30, 3))
+        const [handle = ''] = (await store.list()).map((stash) => stash.handle)
+        expect(await store.dropByHandle(handle)).toBe(first.document.id)
+        expect((await store.list()).map(({ id }) => id)).toEqual([second.document.id])
+        expect(await store.stats()).toMatchObject({ heldBytes: 30, stashes: 1, stashesDropped: 1 })
+        expect(await store.dropByHandle(handle)).toBeUndefined()
+        expect(await store.dropByHandle(second.document.id)).toBeUndefined()
+      })
+
+      test('is not dropped once it has expired', async () => {
+        const store = await open()
+        await putStash(store, alice, bytesOf(10, 1))
+        const [handle = ''] = (await store.list()).map((stash) => stash.handle)
+        skipTo(HOUR)
+        expect(await store.dropByHandle(handle)).toBeUndefined()
+        expect(await store.stats()).toMatchObject({ stashes: 0, stashesExpired: 1, stashesDropped: 0 })
+      })
+    })
+
     describe('rule 1: held and reserved bytes never pass a cap', () => {
       test('a document and a file of known size are reserved at once, to the byte', async () => {
         const store = await open()
