@@ -35,6 +35,7 @@ export interface BlobInfo {
  * stash meanwhile (rules 1 and 6, server/README.md).
  */
 export interface BlobLease {
+  /** Of each lease its own object: what is kept about a blob is kept by its id. */
   readonly blob: BlobInfo
   /**
    * The bytes of a range (all of them without one) as views, in order, none empty; not copies. A store in this process
