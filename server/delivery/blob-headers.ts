@@ -1,4 +1,4 @@
-import type { BlobInfo, ByteRange } from '../store/store.ts'
+import type { BlobId, BlobInfo, ByteRange } from '../store/store.ts'
 import { contentDisposition } from './content-disposition.ts'
 import { CORS_FIELDS } from './cors.ts'
 
@@ -43,10 +43,10 @@ interface FixedFields {
 
 /** Some hundred bytes each, which count under no cap: so not for every blob of the store. */
 const MAX_CACHED = 1_000
-const cache = new Map<BlobInfo, FixedFields>()
+const cache = new Map<BlobId, FixedFields>()
 
 function fixedFields(blob: BlobInfo): FixedFields {
-  let fields = cache.get(blob)
+  let fields = cache.get(blob.id)
   if (fields === undefined) {
     const etag = `"${blob.sha256}"`
     fields = {
@@ -65,7 +65,7 @@ function fixedFields(blob: BlobInfo): FixedFields {
       notModified: ['ETag', etag, ...CORS_FIELDS],
     }
     if (cache.size === MAX_CACHED) cache.clear()
-    cache.set(blob, fields)
+    cache.set(blob.id, fields)
   }
   return fields
 }

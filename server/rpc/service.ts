@@ -81,11 +81,9 @@ export function createService(options: ServiceOptions): SandboxService {
 
   const stashes = async () => (await store.list(MAX_LISTED_STASHES)).map(heldStash).reverse()
 
-  const drop = async (caller: Caller, id: string | undefined, requestId: string) => {
-    const isDropped = id !== undefined && (await store.drop(id))
+  const logDrop = (caller: Caller, id: string | undefined, isDropped: boolean, requestId: string) => {
     const blob = id === undefined ? undefined : shortId(id)
     log.info({ requestId, user: shortId(caller.userId), blob, isDropped }, 'drop')
-    return isDropped
   }
 
   return {
@@ -144,12 +142,15 @@ export function createService(options: ServiceOptions): SandboxService {
         const message = `This is not a link of this service: a link looks like ${prefix}<id>.`
         throw new RpcError('BAD_REQUEST', message, { reason: 'bad-uri' })
       }
-      return await drop(caller, id, requestId)
+      const isDropped = await store.drop(id)
+      logDrop(caller, id, isDropped, requestId)
+      return isDropped
     },
 
     async dropByHandle(caller, handle, { requestId }) {
-      const stash = (await store.list()).find((held) => held.handle === handle)
-      return await drop(caller, stash?.id, requestId)
+      const id = await store.dropByHandle(handle)
+      logDrop(caller, id, id !== undefined, requestId)
+      return id !== undefined
     },
 
     stats,

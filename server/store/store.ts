@@ -26,7 +26,7 @@ export interface BlobInfo {
   readonly mediaType: string
   /** File name for `Content-Disposition`; any string, even empty. */
   readonly name: string
-  /** Milliseconds since the epoch. */
+  /** By the store's clock, `Store.now`. */
   readonly expiresAt: number
 }
 
@@ -35,6 +35,7 @@ export interface BlobInfo {
  * stash meanwhile (rules 1 and 6, server/README.md).
  */
 export interface BlobLease {
+  /** Of each lease its own object: what is kept about a blob is kept by its id. */
   readonly blob: BlobInfo
   /**
    * The bytes of a range (all of them without one) as views, in order, none empty; not copies. A store in this process
@@ -58,7 +59,10 @@ export interface BlobWriter {
    * @throws {StoreFullError} when there is no room; nothing is written then
    */
   write(bytes: Uint8Array): Promise<void>
-  /** Ends the blob and gives back what was reserved but not written. */
+  /**
+   * Ends the blob and gives back what was reserved but not written.
+   * @throws {StoreFullError} when there is no room for a long name or media type; the blob is not sealed then
+   */
   seal(meta: { mediaType: string; name: string }): Promise<{ size: number; sha256: string }>
   /** Gives everything back. Also allowed after `seal`, before the draft's commit. */
   discard(): Promise<void>
@@ -97,7 +101,7 @@ export interface StashSummary {
   /** Sum of the sizes of the document and the files. */
   readonly bytes: number
   readonly files: number
-  /** Milliseconds since the epoch. */
+  /** By the store's clock, `Store.now`. */
   readonly createdAt: number
   readonly expiresAt: number
   /** `document`: the document was fetched whole; `whole`: every blob of the stash was. */
@@ -119,7 +123,7 @@ export interface StoreStats {
   /** Those of stashes that are being put together. */
   readonly reservedBlobs: number
   readonly openResponses: number
-  /** Milliseconds since the epoch; `undefined` when nothing is stored. */
+  /** By the store's clock, `Store.now`; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined
   readonly stashesStored: number
   readonly stashesExpired: number
@@ -132,12 +136,19 @@ export interface StoreStats {
  * passes the suite `test/server/store/store-rules.ts`.
  */
 export interface Store {
+  /**
+   * The store's clock, by which all its times are: milliseconds since an origin of its own, not since the epoch. No step
+   * of a wall clock moves it (rule 5, server/README.md). A time of it is the date `Date.now() + (time - store.now())`.
+   */
+  now(): number
   /** Starts a stash on a user's share. Reserves nothing yet. */
   open(user: UserId): StashDraft
   /** Begins a response; `undefined` when there is no such blob or its life is over. Touches its stash (rule 4). */
   read(id: string): Promise<BlobLease | undefined>
   /** Removes a stash by the id of its document or of any of its files; `false` when there is none. */
   drop(id: string): Promise<boolean>
+  /** Removes a stash by its handle; gives the id of its document, `undefined` when there is none. */
+  dropByHandle(handle: string): Promise<BlobId | undefined>
   /** The stashes held, oldest first. With a number only so many, the newest ones. */
   list(newest?: number): Promise<readonly StashSummary[]>
   stats(): Promise<StoreStats>
@@ -153,9 +164,9 @@ export class StoreFullError extends Error {
   readonly scope: 'total' | 'user'
   /** Bytes asked for. */
   readonly neededBytes: number
-  /** Bytes that were free under that cap; 0 when no further blob may be held. */
+  /** Bytes that were free under that cap; 0 when there is no room for the bookkeeping of a further blob. */
   readonly freeBytes: number
-  /** Milliseconds since the epoch when the next stash expires; `undefined` when nothing is stored. */
+  /** When the next stash expires, by the store's clock, `Store.now`; `undefined` when nothing is stored. */
   readonly nextExpiry: number | undefined
 
   constructor(

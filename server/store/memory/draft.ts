@@ -8,6 +8,7 @@ import {
   type StashDraft,
   type UserId,
 } from '../store.ts'
+import { BLOB_BOOKKEEPING_BYTES, flatCopy, textBytesBeyond } from './bookkeeping.ts'
 import { SLAB_BYTES } from './slabs.ts'
 import type { SealedBlob } from './stash.ts'
 import type { Stashes } from './stashes.ts'
@@ -70,7 +71,8 @@ export class MemoryDraft implements StashDraft {
 
   #start(bytes: number, maxBytes: number): MemoryWriter {
     if (this.#ended) throw new DraftEndedError()
-    this.#stashes.startBlob(this.#user, bytes)
+    this.#stashes.reserve(this.#user, bytes, BLOB_BOOKKEEPING_BYTES)
+    this.#stashes.ledger.draftBlobs += 1
     const writer = new MemoryWriter(this.#stashes, this.#user, bytes, maxBytes)
     this.#writers.push(writer)
     return writer
@@ -86,6 +88,7 @@ class MemoryWriter implements BlobWriter {
   /** Until the blob is sealed, because it takes as much memory as a small blob. */
   #hash: Hash | undefined = createHash('sha256')
   #reserved: number
+  #bookkeepingBytes = BLOB_BOOKKEEPING_BYTES
   #written = 0
   #views: Buffer[] = []
   /** How many bytes of the last view are written. */
@@ -95,7 +98,7 @@ class MemoryWriter implements BlobWriter {
   /** Discarded, or ended with the draft. */
   #ended = false
 
-  /** @param reserved bytes that are reserved for it already. */
+  /** @param reserved bytes that are reserved for it already, beside its bookkeeping */
   constructor(stashes: Stashes, user: UserId, reserved: number, maxBytes: number) {
     this.#stashes = stashes
     this.#user = user
@@ -113,13 +116,23 @@ class MemoryWriter implements BlobWriter {
   }
 
   async seal(meta: { mediaType: string; name: string }): Promise<{ size: number; sha256: string }> {
-    const sha256 = this.#openHash().digest('hex')
+    const hash = this.#openHash()
+    const textBytes = textBytesBeyond(meta.mediaType, meta.name)
+    this.#stashes.reserve(this.#user, 0, textBytes)
+    this.#bookkeepingBytes += textBytes
+    const sha256 = hash.digest('hex')
     this.#hash = undefined
     this.#trim()
     // The copy has no room for growth, which in small arrays is most of their memory.
     const body = this.#stashes.ledger.seal(this.#user, this.#reserved, sha256, this.#views.slice())
     this.#views = []
-    this.#sealed = { id: this.id, mediaType: meta.mediaType, name: meta.name, body }
+    this.#sealed = {
+      id: this.id,
+      mediaType: flatCopy(meta.mediaType),
+      name: flatCopy(meta.name),
+      body,
+      bookkeepingBytes: this.#bookkeepingBytes,
+    }
     return { size: body.size, sha256 }
   }
 
@@ -141,8 +154,9 @@ class MemoryWriter implements BlobWriter {
     if (this.#ended) return
     this.#ended = true
     const { ledger } = this.#stashes
-    if (this.#sealed !== undefined) ledger.release(this.#user, this.#sealed.body, false)
-    else ledger.abandon(this.#user, this.#reserved, this.#views)
+    const bookkeepingBytes = this.#bookkeepingBytes
+    if (this.#sealed !== undefined) ledger.release(this.#user, this.#sealed.body, bookkeepingBytes, false)
+    else ledger.abandon(this.#user, this.#reserved, bookkeepingBytes, this.#views)
     this.#sealed = undefined
     this.#hash = undefined
     this.#views = []
@@ -160,7 +174,7 @@ class MemoryWriter implements BlobWriter {
     if (lacking <= 0) return
     const steps = Math.ceil(lacking / STEP_BYTES) * STEP_BYTES
     const bytes = steps <= this.#stashes.freeBytes(this.#user) ? steps : lacking
-    this.#stashes.reserve(this.#user, bytes)
+    this.#stashes.reserve(this.#user, bytes, 0)
     this.#reserved += bytes
   }
 

@@ -51,13 +51,12 @@ export function freedBytes(stashes: readonly Stash[]): number {
   return freed.bytes
 }
 
-/** What a claim lacks under each cap; nothing where it is not positive. */
+/** The bytes that a claim lacks under each cap; nothing where they are not positive. */
 export interface Missing {
-  /** Bytes. */
   readonly total: number
   readonly user: number
-  readonly blobs: number
-  readonly userBlobs: number
+  readonly bookkeeping: number
+  readonly userBookkeeping: number
 }
 
 /**
@@ -76,8 +75,8 @@ export function chooseEvictions(
   let lacking = missing
   const chosen: Stash[] = []
   for (const stash of candidates) {
-    const isLackingForAll = lacking.total > 0 || lacking.blobs > 0
-    if (!isLackingForAll && lacking.user <= 0 && lacking.userBlobs <= 0) break
+    const isLackingForAll = lacking.total > 0 || lacking.bookkeeping > 0
+    if (!isLackingForAll && lacking.user <= 0 && lacking.userBookkeeping <= 0) break
     const isOwn = stash.user === user
     if (!isOwn && !isLackingForAll) continue
     total.add(stash)
@@ -85,12 +84,12 @@ export function chooseEvictions(
     lacking = {
       total: missing.total - total.bytes,
       user: missing.user - own.bytes,
-      blobs: lacking.blobs - stash.blobs.length,
-      userBlobs: lacking.userBlobs - (isOwn ? stash.blobs.length : 0),
+      bookkeeping: lacking.bookkeeping - stash.bookkeepingBytes,
+      userBookkeeping: lacking.userBookkeeping - (isOwn ? stash.bookkeepingBytes : 0),
     }
     chosen.push(stash)
   }
   if (lacking.total > 0 || lacking.user > 0) return lacking.user > lacking.total ? 'user' : 'total'
-  if (lacking.blobs > 0) return 'blobs'
-  return lacking.userBlobs > 0 ? 'userBlobs' : chosen
+  if (lacking.bookkeeping > 0) return 'bookkeeping'
+  return lacking.userBookkeeping > 0 ? 'userBookkeeping' : chosen
 }

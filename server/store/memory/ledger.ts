@@ -2,29 +2,45 @@ import type { UserId } from '../store.ts'
 import type { Slabs } from './slabs.ts'
 
 /** Complete bytes. Held once, however many blobs show them (rule 3, server/README.md). */
-export interface Body {
+export class Body {
   readonly sha256: string
   readonly size: number
-  readonly views: readonly Buffer[]
   /** Blobs that show it: in drafts, in stashes, or kept by an open response alone. */
-  references: number
+  references = 0
   /** Those of them that are or were in a stash. While there is none, the bytes count as reserved, not as held. */
-  storedReferences: number
+  storedReferences = 0
+  /** The memory in which one view lies, from an offset on; or the views when there are more, or none. */
+  readonly #memory: ArrayBufferLike | readonly Buffer[]
+  readonly #offset: number
+
+  constructor(sha256: string, views: readonly Buffer[]) {
+    const [first] = views
+    this.sha256 = sha256
+    this.size = views.reduce((sum, view) => sum + view.length, 0)
+    this.#memory = views.length === 1 && first !== undefined ? first.buffer : views
+    this.#offset = first?.byteOffset ?? 0
+  }
+
+  /** A single view is made when it is asked for: kept, it takes a quarter of all that a small blob takes beside its bytes. */
+  get views(): readonly Buffer[] {
+    const memory = this.#memory
+    return 'byteLength' in memory ? [Buffer.from(memory, this.#offset, this.size)] : memory
+  }
 }
 
 /** What counts against one user. */
 interface Share {
   /** Reserved, plus those of every body that the user has a blob of, once each. */
   bytes: number
-  /** Unfinished ones included. */
-  blobs: number
+  bookkeepingBytes: number
   /** How many of a body's references are the user's. */
   readonly references: Map<Body, number>
 }
 
 /**
- * Counts what is held and reserved, in total and by user (rule 1, server/README.md), and gives back the memory of bodies
- * that no blob shows any more. Whether there is room is checked before.
+ * Counts what is held and reserved and what that takes in bookkeeping, in total and by user (rules 1 and 8,
+ * server/README.md), and gives back the memory of bodies that no blob shows any more. Whether there is room is checked
+ * before.
  */
 export class Ledger {
   readonly slabs: Slabs
@@ -33,9 +49,10 @@ export class Ledger {
   /** Held and reserved. */
   usedBytes = 0
   heldBytes = 0
-  /** Blobs that were started and are not gone, and those of them that are or were in a stash. */
-  blobs = 0
-  storedBlobs = 0
+  /** Of all blobs that were started and are not gone. */
+  bookkeepingBytes = 0
+  /** Blobs in drafts. */
+  draftBlobs = 0
   openResponses = 0
 
   constructor(slabs: Slabs) {
@@ -46,8 +63,8 @@ export class Ledger {
     return this.#shares.get(user)?.bytes ?? 0
   }
 
-  userBlobs(user: UserId): number {
-    return this.#shares.get(user)?.blobs ?? 0
+  userBookkeepingBytes(user: UserId): number {
+    return this.#shares.get(user)?.bookkeepingBytes ?? 0
   }
 
   /** How many of the body's references are the user's. */
@@ -55,33 +72,31 @@ export class Ledger {
     return this.#shares.get(user)?.references.get(body) ?? 0
   }
 
-  /** A blob begins. It ends by `abandon` or, once sealed, by `release`. */
-  start(user: UserId): void {
-    this.blobs += 1
-    this.#share(user).blobs += 1
-  }
-
-  /** @param bytes negative to give back */
-  reserve(user: UserId, bytes: number): void {
+  /** Negative numbers give back. */
+  reserve(user: UserId, bytes: number, bookkeepingBytes: number): void {
+    const share = this.#share(user)
     this.usedBytes += bytes
-    this.#share(user).bytes += bytes
+    share.bytes += bytes
+    this.bookkeepingBytes += bookkeepingBytes
+    share.bookkeepingBytes += bookkeepingBytes
+    // Every blob counts some: nothing is left of the user.
+    if (share.bookkeepingBytes === 0) this.#shares.delete(user)
   }
 
   /** A blob that was not sealed is gone, and with it what it had reserved and written. */
-  abandon(user: UserId, reserved: number, views: readonly Buffer[]): void {
+  abandon(user: UserId, bytes: number, bookkeepingBytes: number, views: readonly Buffer[]): void {
+    this.draftBlobs -= 1
     this.slabs.free(views)
-    this.reserve(user, -reserved)
-    this.#end(user)
+    this.reserve(user, -bytes, -bookkeepingBytes)
   }
 
   /** Turns a reservation into a blob's complete body. Gives the views back at once when equal bytes are there. */
   seal(user: UserId, reserved: number, sha256: string, views: readonly Buffer[]): Body {
     let body = this.#bodies.get(sha256)
     if (body === undefined) {
-      const size = views.reduce((sum, view) => sum + view.length, 0)
-      body = { sha256, size, views, references: 0, storedReferences: 0 }
+      body = new Body(sha256, views)
       this.#bodies.set(sha256, body)
-      this.usedBytes += size
+      this.usedBytes += body.size
     } else {
       this.slabs.free(views)
     }
@@ -90,23 +105,24 @@ export class Ledger {
     const references = share.references.get(body) ?? 0
     if (references === 0) share.bytes += body.size
     share.references.set(body, references + 1)
-    this.reserve(user, -reserved)
+    this.reserve(user, -reserved, 0)
     return body
   }
 
   /** A draft's blob of the body comes into a stash. */
   store(body: Body): void {
-    this.storedBlobs += 1
+    this.draftBlobs -= 1
     body.storedReferences += 1
     if (body.storedReferences === 1) this.heldBytes += body.size
   }
 
   /** A blob of the body is gone for good: a draft's, or (`stored`) one that was in a stash. */
-  release(user: UserId, body: Body, stored: boolean): void {
+  release(user: UserId, body: Body, bookkeepingBytes: number, stored: boolean): void {
     if (stored) {
-      this.storedBlobs -= 1
       body.storedReferences -= 1
       if (body.storedReferences === 0) this.heldBytes -= body.size
+    } else {
+      this.draftBlobs -= 1
     }
     body.references -= 1
     if (body.references === 0) {
@@ -121,21 +137,13 @@ export class Ledger {
       share.references.delete(body)
       share.bytes -= body.size
     }
-    this.#end(user)
-  }
-
-  /** A blob is gone, and with a user's last one all that is known of the user. */
-  #end(user: UserId): void {
-    const share = this.#share(user)
-    this.blobs -= 1
-    share.blobs -= 1
-    if (share.blobs === 0) this.#shares.delete(user)
+    this.reserve(user, 0, -bookkeepingBytes)
   }
 
   #share(user: UserId): Share {
     let share = this.#shares.get(user)
     if (share === undefined) {
-      share = { bytes: 0, blobs: 0, references: new Map() }
+      share = { bytes: 0, bookkeepingBytes: 0, references: new Map() }
       this.#shares.set(user, share)
     }
     return share

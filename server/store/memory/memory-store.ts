@@ -18,6 +18,8 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   }, options.sweepMs ?? 1000).unref()
 
   return {
+    now: stashes.now,
+
     open(user) {
       const draft = new MemoryDraft(stashes, user, () => drafts.delete(draft))
       drafts.add(draft)
@@ -33,6 +35,12 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
       const blob = stashes.find(id)
       if (blob !== undefined) stashes.drop(blob.stash)
       return blob !== undefined
+    },
+
+    async dropByHandle(handle) {
+      const stash = stashes.all().find((held) => held.handle === handle)
+      if (stash !== undefined) stashes.drop(stash)
+      return stash?.summary.id
     },
 
     async list(newest = Number.POSITIVE_INFINITY) {

@@ -1,7 +1,7 @@
 /** Memory is taken from the system in slabs of this many bytes, which are used again. */
 export const SLAB_BYTES = 256 * 1024
-/** Slabs are given out in runs of units of this many bytes. */
-const UNIT_BYTES = 1024
+/** Slabs are given out in runs of units of this many bytes: as much as a body of one byte takes. */
+const UNIT_BYTES = 256
 /** Bytes up to this many lie in one run, so that sending them is one write; see `Slabs.allocate`. */
 const ONE_RUN_BYTES = 32 * 1024
 
@@ -9,10 +9,10 @@ const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES
 const ONE_RUN_UNITS = ONE_RUN_BYTES / UNIT_BYTES
 
 /**
- * Slabs may exist for this many times the cap. Runs of one size up to `ONE_RUN_BYTES` waste at most 24 units of a slab
- * (29 KiB: eight runs of 29 in 256), so that a store full of them still fits without cutting any.
+ * Slabs may exist for this many times the cap. Runs of one size up to `ONE_RUN_BYTES` waste at most a ninth of a slab
+ * (28.5 KiB: eight runs in 256), so that a store full of them still fits without cutting any.
  */
-const SLACK = 1.11
+const SLACK = 1.125
 
 const unitsFor = (bytes: number) => Math.ceil(bytes / UNIT_BYTES)
 

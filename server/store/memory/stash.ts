@@ -1,6 +1,6 @@
 import { newStashHandle } from '../ids.ts'
 import type { BlobId, BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from '../store.ts'
-import { cover, coversAll } from './coverage.ts'
+import type { Coverage } from './coverage.ts'
 import type { Body, Ledger } from './ledger.ts'
 
 /** A blob that is complete but not in a stash yet. */
@@ -9,13 +9,21 @@ export interface SealedBlob {
   readonly mediaType: string
   readonly name: string
   readonly body: Body
+  /** What it counts beside its bytes. */
+  readonly bookkeepingBytes: number
+}
+
+/** What the stashes of a store share. */
+export interface StoreState {
+  readonly ledger: Ledger
+  readonly coverage: Coverage
+  readonly now: () => number
 }
 
 /** One page's document and files. Lives on after `remove` for as long as a response of one of its blobs is open. */
 export class Stash {
   readonly handle = newStashHandle()
-  readonly ledger: Ledger
-  readonly now: () => number
+  readonly state: StoreState
   readonly user: UserId
   readonly title: string
   readonly createdAt: number
@@ -32,22 +40,19 @@ export class Stash {
    * @param ttlMs its life, beginning now
    */
   constructor(
-    ledger: Ledger,
-    now: () => number,
+    state: StoreState,
     meta: { user: UserId; title: string; ttlMs: number },
     blobs: readonly SealedBlob[],
   ) {
-    this.ledger = ledger
-    this.now = now
+    this.state = state
     this.user = meta.user
     this.title = meta.title
-    this.createdAt = now()
+    this.createdAt = state.now()
     this.touchedAt = this.createdAt
     this.expiresAt = this.createdAt + meta.ttlMs
-    this.blobs = blobs.map(({ id, mediaType, name, body }) => {
-      ledger.store(body)
-      const { size, sha256 } = body
-      return new StoredBlob(this, { id, size, sha256, mediaType, name, expiresAt: this.expiresAt }, body)
+    this.blobs = blobs.map((blob) => {
+      state.ledger.store(blob.body)
+      return new StoredBlob(this, blob)
     })
   }
 
@@ -56,13 +61,26 @@ export class Stash {
     return this.blobs.every((blob) => blob.delivered) ? 'whole' : 'document'
   }
 
+  get bookkeepingBytes(): number {
+    return this.blobs.reduce((sum, blob) => sum + blob.bookkeepingBytes, 0)
+  }
+
   get summary(): StashSummary {
     const { handle, user, title, createdAt, expiresAt, delivered } = this
     const [document, ...files] = this.blobs
     if (document === undefined) throw new Error('a stash without its document')
-    const bytes = this.blobs.reduce((sum, blob) => sum + blob.info.size, 0)
-    const { id } = document.info
-    return { id, handle, user, title, bytes, files: files.length, createdAt, expiresAt, delivered }
+    const bytes = this.blobs.reduce((sum, blob) => sum + blob.body.size, 0)
+    return {
+      id: document.id,
+      handle,
+      user,
+      title,
+      bytes,
+      files: files.length,
+      createdAt,
+      expiresAt,
+      delivered,
+    }
   }
 
   /** Gives its bytes back, those of blobs with an open response when that ends. */
@@ -72,18 +90,30 @@ export class Stash {
   }
 }
 
-export class StoredBlob {
+/** Kept small, because there can be very many: what responses alone need of it is made for each (`info`). */
+export class StoredBlob implements SealedBlob {
   readonly stash: Stash
-  readonly info: BlobInfo
+  readonly id: BlobId
+  readonly mediaType: string
+  readonly name: string
   readonly body: Body
+  readonly bookkeepingBytes: number
   delivered = false
   #openResponses = 0
-  #covered: readonly ByteRange[] = NONE_COVERED
 
-  constructor(stash: Stash, info: BlobInfo, body: Body) {
+  constructor(stash: Stash, { id, mediaType, name, body, bookkeepingBytes }: SealedBlob) {
     this.stash = stash
-    this.info = info
+    this.id = id
+    this.mediaType = mediaType
+    this.name = name
     this.body = body
+    this.bookkeepingBytes = bookkeepingBytes
+  }
+
+  get info(): BlobInfo {
+    const { id, mediaType, name } = this
+    const { size, sha256 } = this.body
+    return { id, size, sha256, mediaType, name, expiresAt: this.stash.expiresAt }
   }
 
   /** Begins a response. */
@@ -94,51 +124,48 @@ export class StoredBlob {
 
   /** Ends a response that `lease` began. */
   end(delivered: ByteRange | undefined): void {
-    if (delivered !== undefined && !this.delivered) this.#deliver(delivered)
+    const { state, removed } = this.stash
+    if (delivered !== undefined && !this.delivered && !removed) {
+      this.delivered = state.coverage.add(this, this.body.size, delivered)
+    }
     this.#touch(-1)
-    this.releaseUnused()
+    if (removed) this.releaseUnused()
   }
 
-  /** Gives the bytes back once the stash is gone and no response is open. */
+  /** The stash is gone: gives the bytes back unless a response is open. */
   releaseUnused(): void {
-    const { stash } = this
-    if (stash.removed && this.#openResponses === 0) stash.ledger.release(stash.user, this.body, true)
-  }
-
-  #deliver(range: ByteRange): void {
-    this.#covered = cover(this.#covered, range)
-    this.delivered = coversAll(this.#covered, this.info.size)
-    if (this.delivered) this.#covered = NONE_COVERED
+    const { state, user } = this.stash
+    state.coverage.forget(this)
+    if (this.#openResponses === 0) {
+      state.ledger.release(user, this.body, this.bookkeepingBytes, true)
+    }
   }
 
   #touch(responses: 1 | -1): void {
     const { stash } = this
     this.#openResponses += responses
     stash.openResponses += responses
-    stash.ledger.openResponses += responses
-    stash.touchedAt = stash.now()
+    stash.state.ledger.openResponses += responses
+    stash.touchedAt = stash.state.now()
   }
 }
 
-const NONE_COVERED: readonly ByteRange[] = []
-
 class Lease implements BlobLease {
+  readonly blob: BlobInfo
   readonly #blob: StoredBlob
+  #views: readonly Buffer[] | undefined
   #released = false
 
   constructor(blob: StoredBlob) {
+    this.blob = blob.info
     this.#blob = blob
-  }
-
-  get blob(): BlobInfo {
-    return this.#blob.info
   }
 
   body(range?: ByteRange): Iterable<Uint8Array> {
     // The memory may be another blob's by now.
     if (this.#released) throw new Error('the response has ended')
-    const { views } = this.#blob.body
-    return range === undefined ? views : slice(views, range)
+    this.#views ??= this.#blob.body.views
+    return range === undefined ? this.#views : slice(this.#views, range)
   }
 
   release(delivered?: ByteRange): void {

@@ -1,8 +1,10 @@
 import { type BlobInfo, StoreFullError, type StoreStats, type UserId } from '../store.ts'
+import { BLOB_BOOKKEEPING_BYTES } from './bookkeeping.ts'
+import { Coverage } from './coverage.ts'
 import { chooseEvictions, evictable, freedBytes } from './eviction.ts'
 import { Ledger } from './ledger.ts'
 import { Slabs } from './slabs.ts'
-import { type SealedBlob, Stash, type StoredBlob } from './stash.ts'
+import { type SealedBlob, Stash, type StoredBlob, type StoreState } from './stash.ts'
 
 export interface StashesOptions {
   /** Life of a stash, milliseconds. */
@@ -12,52 +14,63 @@ export interface StashesOptions {
   /** Cap on what one user holds and reserves. Bytes that several of the user's blobs show count once. */
   readonly maxUserBytes: number
   /**
-   * Cap on blobs, unfinished ones included: whatever its size each takes up to 3 KiB of memory beside its bytes. A user
-   * may have the same part of them as of the bytes. Default: one for each 4 KiB of `maxTotalBytes`, and no fewer than a
-   * thousand.
+   * Cap on what blobs, unfinished ones included, take in memory beside their bytes: 1 KiB each, and more for a name and
+   * a media type of over 128 bytes together. A user may have the same part of it as of the bytes. Default: a quarter of
+   * `maxTotalBytes`, and no less than 1,000 KiB.
    */
-  readonly maxBlobs?: number
-  /** Milliseconds since the epoch. */
+  readonly maxBookkeepingBytes?: number
+  /** Milliseconds on a monotonic clock with an arbitrary origin. Default: that of `performance.now`. */
   readonly now?: () => number
 }
 
 /** However small the store. */
-const LEAST_BLOBS = 1_000
-const BYTES_A_BLOB = 4_096
+const LEAST_BOOKKEEPING_BYTES = 1_000 * BLOB_BOOKKEEPING_BYTES
+const BOOKKEEPING_SHARE = 1 / 4
 /** How long the count of evictable bytes is good for, unless a stash goes meanwhile. */
 const COUNTED_FOR_MS = 1_000
+
+const monotonicNow = () => performance.now()
 
 /** What is stored, and whether there is room for more: expiry, eviction and the caps. */
 export class Stashes {
   readonly ledger: Ledger
-  readonly #now: () => number
+  readonly now: () => number
+  readonly #state: StoreState
   readonly #ttlMs: number
   readonly #maxTotalBytes: number
   readonly #maxUserBytes: number
-  readonly #maxBlobs: number
-  readonly #maxUserBlobs: number
-  /** In the order of their coming and so, their lives being equal, of their expiry. */
+  readonly #maxBookkeepingBytes: number
+  readonly #maxUserBookkeepingBytes: number
+  /** In the order of their coming and so, because their lives are equal and the clock is monotonic, of their expiry. */
   readonly #stashes = new Set<Stash>()
   readonly #blobs = new Map<string, StoredBlob>()
   readonly #counters = { stashesStored: 0, stashesExpired: 0, stashesEvicted: 0, stashesDropped: 0 }
   /** What `stats` last found, until a stash goes. */
   #evictableBytes: { readonly at: number; readonly bytes: number } | undefined
 
-  constructor({ ttlMs, maxTotalBytes, maxUserBytes, maxBlobs, now = Date.now }: StashesOptions) {
+  constructor({
+    ttlMs,
+    maxTotalBytes,
+    maxUserBytes,
+    maxBookkeepingBytes,
+    now = monotonicNow,
+  }: StashesOptions) {
     this.ledger = new Ledger(new Slabs(maxTotalBytes))
-    this.#now = now
+    this.now = now
+    this.#state = { ledger: this.ledger, coverage: new Coverage(), now }
     this.#ttlMs = ttlMs
     this.#maxTotalBytes = maxTotalBytes
     this.#maxUserBytes = maxUserBytes
-    this.#maxBlobs = maxBlobs ?? Math.max(LEAST_BLOBS, Math.floor(maxTotalBytes / BYTES_A_BLOB))
-    this.#maxUserBlobs = Math.ceil(this.#maxBlobs * Math.min(1, maxUserBytes / maxTotalBytes))
+    this.#maxBookkeepingBytes =
+      maxBookkeepingBytes ?? Math.max(LEAST_BOOKKEEPING_BYTES, maxTotalBytes * BOOKKEEPING_SHARE)
+    this.#maxUserBookkeepingBytes = this.#maxBookkeepingBytes * Math.min(1, maxUserBytes / maxTotalBytes)
   }
 
   /** Makes a stash of sealed blobs, the document first; gives their infos in the same order. */
   add(user: UserId, title: string, blobs: readonly SealedBlob[]): readonly BlobInfo[] {
-    const stash = new Stash(this.ledger, this.#now, { user, title, ttlMs: this.#ttlMs }, blobs)
+    const stash = new Stash(this.#state, { user, title, ttlMs: this.#ttlMs }, blobs)
     this.#stashes.add(stash)
-    for (const blob of stash.blobs) this.#blobs.set(blob.info.id, blob)
+    for (const blob of stash.blobs) this.#blobs.set(blob.id, blob)
     this.#counters.stashesStored += 1
     return stash.blobs.map((blob) => blob.info)
   }
@@ -65,7 +78,7 @@ export class Stashes {
   /** A blob whose life is not over. */
   find(id: string): StoredBlob | undefined {
     const blob = this.#blobs.get(id)
-    if (blob === undefined || this.#now() < blob.info.expiresAt) return blob
+    if (blob === undefined || this.now() < blob.stash.expiresAt) return blob
     this.#remove(blob.stash, 'stashesExpired')
     return undefined
   }
@@ -86,7 +99,7 @@ export class Stashes {
 
   /** Removes what has expired. */
   sweep(): void {
-    const now = this.#now()
+    const now = this.now()
     for (const stash of this.#stashes) {
       if (now < stash.expiresAt) return
       this.#remove(stash, 'stashesExpired')
@@ -98,7 +111,7 @@ export class Stashes {
    * could be evicted is of the last second.
    */
   stats(): StoreStats {
-    const { usedBytes, heldBytes, blobs, storedBlobs, openResponses } = this.ledger
+    const { usedBytes, heldBytes, draftBlobs, openResponses } = this.ledger
     return {
       maxTotalBytes: this.#maxTotalBytes,
       maxUserBytes: this.#maxUserBytes,
@@ -108,7 +121,7 @@ export class Stashes {
       evictableBytes: this.#countEvictable(),
       stashes: this.#stashes.size,
       blobs: this.#blobs.size,
-      reservedBlobs: blobs - storedBlobs,
+      reservedBlobs: draftBlobs,
       openResponses,
       nextExpiry: this.#nextExpiry(),
       ...this.#counters,
@@ -122,36 +135,27 @@ export class Stashes {
   }
 
   /**
-   * Evicts what has to go for so many bytes.
+   * Reserves, and evicts first what has to go for that.
    * @throws {StoreFullError} when that is not enough; then nothing is evicted
    */
-  reserve(user: UserId, bytes: number): void {
-    this.#makeRoom(user, bytes, 0)
-    this.ledger.reserve(user, bytes)
-  }
-
-  /**
-   * Begins a blob, its first bytes reserved.
-   * @throws {StoreFullError}
-   */
-  startBlob(user: UserId, bytes: number): void {
-    this.#makeRoom(user, bytes, 1)
-    this.ledger.start(user)
-    this.ledger.reserve(user, bytes)
+  reserve(user: UserId, bytes: number, bookkeepingBytes: number): void {
+    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new RangeError('not a number of bytes')
+    this.#makeRoom(user, bytes, bookkeepingBytes)
+    this.ledger.reserve(user, bytes, bookkeepingBytes)
   }
 
   #remove(stash: Stash, counter?: 'stashesExpired' | 'stashesEvicted' | 'stashesDropped'): void {
     this.#evictableBytes = undefined
     this.#stashes.delete(stash)
-    for (const blob of stash.blobs) this.#blobs.delete(blob.info.id)
+    for (const blob of stash.blobs) this.#blobs.delete(blob.id)
     stash.remove()
     if (counter !== undefined) this.#counters[counter] += 1
   }
 
   /** Looks at every blob, so once a second at most, however often it is asked. */
   #countEvictable(): number {
-    const now = this.#now()
-    if (this.#evictableBytes === undefined || Math.abs(now - this.#evictableBytes.at) >= COUNTED_FOR_MS) {
+    const now = this.now()
+    if (this.#evictableBytes === undefined || now - this.#evictableBytes.at >= COUNTED_FOR_MS) {
       this.#evictableBytes = { at: now, bytes: freedBytes(evictable(this.#stashes, now)) }
     }
     return this.#evictableBytes.bytes
@@ -169,22 +173,22 @@ export class Stashes {
     }
   }
 
-  #makeRoom(user: UserId, bytes: number, blobs: number): void {
-    if (!Number.isSafeInteger(bytes) || bytes < 0) throw new RangeError('not a number of bytes')
+  #makeRoom(user: UserId, bytes: number, bookkeepingBytes: number): void {
     this.sweep()
     const free = this.#free(user)
     const missing = {
       total: bytes - free.total,
       user: bytes - free.user,
-      blobs: blobs - (this.#maxBlobs - this.ledger.blobs),
-      userBlobs: blobs - (this.#maxUserBlobs - this.ledger.userBlobs(user)),
+      bookkeeping: bookkeepingBytes + this.ledger.bookkeepingBytes - this.#maxBookkeepingBytes,
+      userBookkeeping:
+        bookkeepingBytes + this.ledger.userBookkeepingBytes(user) - this.#maxUserBookkeepingBytes,
     }
     if (Object.values(missing).every((lack) => lack <= 0)) return
-    const candidates = evictable(this.#stashes, this.#now())
+    const candidates = evictable(this.#stashes, this.now())
     const evictions = chooseEvictions(candidates, this.ledger, user, missing)
     if (typeof evictions === 'string') {
-      const scope = evictions === 'user' || evictions === 'userBlobs' ? 'user' : 'total'
-      // Where no further blob may be held, no byte is free.
+      const scope = evictions === 'user' || evictions === 'userBookkeeping' ? 'user' : 'total'
+      // Without room for bookkeeping no byte can be used.
       const freeBytes = evictions === scope ? free[scope] : 0
       throw new StoreFullError(scope, bytes, freeBytes, this.#nextExpiry())
     }

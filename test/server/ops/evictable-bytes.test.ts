@@ -39,14 +39,6 @@ it('what could be evicted is counted once a second, and anew when a stash goes',
   expect(await evictableBytes()).toBe(0)
 })
 
-it('what could be evicted is counted anew after the clock was put back', async () => {
-  await putDelivered(100)
-  now = 60_000
-  expect(await evictableBytes()).toBe(100)
-  now = 1
-  expect(await evictableBytes()).toBe(0)
-})
-
 it('a scrape asks the store once, and those at the same time share it', async () => {
   const stats = vi.spyOn(store, 'stats')
   const metrics = createMetrics(
