@@ -13,7 +13,7 @@ import { startActivity } from './ops/activity.ts'
 import { createCounters } from './ops/counters.ts'
 import { createHealth } from './ops/health.ts'
 import { createLog } from './ops/log.ts'
-import type { LogDestination } from './ops/log-destination.ts'
+import { BoundedLog, type LogDestination } from './ops/log-destination.ts'
 import { createMetrics } from './ops/metrics.ts'
 import { sandboxStats } from './ops/stats.ts'
 import { StoppingError } from './rpc/errors.ts'
@@ -37,7 +37,7 @@ export interface Sandbox {
 }
 
 export interface StartOptions {
-  /** Where the log's lines go, one JSON object each. Default: standard output. */
+  /** Where the log's lines go, one JSON object each. Default: standard output, without ever waiting for it. */
   log?: LogDestination | undefined
   /** For tests. Default: a monotonic clock. */
   clock?: Clock | undefined
@@ -57,9 +57,9 @@ export interface StartOptions {
  * @throws {ListenError} when a listener cannot have its address.
  */
 export async function startSandbox(config: Config, options: StartOptions = {}): Promise<Sandbox> {
-  const { clock = createClock(), pageFolder } = options
+  const { log: destination = new BoundedLog(), clock = createClock(), pageFolder } = options
   const { now } = clock
-  const log = createLog(config.logLevel, options.log)
+  const log = createLog(config.logLevel, destination)
   const { ttlMs, maxTotalBytes, maxUserBytes } = config
   const store = createMemoryStore({ ttlMs, maxTotalBytes, maxUserBytes, now })
   const counters = createCounters(now)
@@ -106,7 +106,7 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
       now,
       hosts: config.internalHosts,
       readiness: health.readiness,
-      metrics: createMetrics(store, counters),
+      metrics: createMetrics(store, counters, destination),
       login: createWikiLogin(config.docmostApiUrl),
       pageFolder,
     })

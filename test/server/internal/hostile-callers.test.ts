@@ -177,7 +177,7 @@ describe('a slow or numerous caller', () => {
         dropByHandle: unused,
         overview: unused,
       },
-      log: createLog('silent'),
+      log: createLog('silent', { write() {} }),
       now: Date.now,
       hosts: [],
       readiness: unused,
