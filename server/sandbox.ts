@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { BLOB_PATH } from '../shared/link.ts'
 import type { SandboxStats } from '../shared/stats.ts'
+import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createPublicListener } from './delivery/public-listener.ts'
 import { instrumentedWiki } from './docmost/instrumented-wiki.ts'
@@ -12,7 +13,7 @@ import { startActivity } from './ops/activity.ts'
 import { createCounters } from './ops/counters.ts'
 import { createHealth } from './ops/health.ts'
 import { createLog } from './ops/log.ts'
-import type { LogDestination } from './ops/log-destination.ts'
+import { BoundedLog, type LogDestination } from './ops/log-destination.ts'
 import { createMetrics } from './ops/metrics.ts'
 import { sandboxStats } from './ops/stats.ts'
 import { StoppingError } from './rpc/errors.ts'
@@ -36,10 +37,10 @@ export interface Sandbox {
 }
 
 export interface StartOptions {
-  /** Where the log's lines go, one JSON object each. Default: standard output. */
+  /** Where the log's lines go, one JSON object each. Default: standard output, without ever waiting for it. */
   log?: LogDestination | undefined
-  /** The clock, in milliseconds since the epoch. */
-  now?: (() => number) | undefined
+  /** For tests. Default: a monotonic clock. */
+  clock?: Clock | undefined
   /** Where the operator's page was built to. Default: beside the service's own code. */
   pageFolder?: string | undefined
 }
@@ -56,8 +57,9 @@ export interface StartOptions {
  * @throws {ListenError} when a listener cannot have its address.
  */
 export async function startSandbox(config: Config, options: StartOptions = {}): Promise<Sandbox> {
-  const { now = Date.now, pageFolder } = options
-  const log = createLog(config.logLevel, options.log)
+  const { log: destination = new BoundedLog(), clock = createClock(), pageFolder } = options
+  const { now } = clock
+  const log = createLog(config.logLevel, destination)
   const { ttlMs, maxTotalBytes, maxUserBytes } = config
   const store = createMemoryStore({ ttlMs, maxTotalBytes, maxUserBytes, now })
   const counters = createCounters(now)
@@ -66,10 +68,9 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
     // Every download that can be under way, and some more, so that pages and tokens never wait for slow files.
     maxSockets: DEFAULT_FAIR_QUEUE.maxRunning * config.fetchConcurrency + SPARE_WIKI_SOCKETS,
   })
-  const health = createHealth({ store, wiki, counters, now })
-  const activity = startActivity(counters, now)
-  const startedAt = new Date(now())
-  const stats = () => sandboxStats(startedAt, store, counters)
+  const health = createHealth({ store, wiki, counters, clock })
+  const activity = startActivity(counters, clock)
+  const stats = () => sandboxStats(store, counters, clock)
   const stopping = new AbortController()
   const publicListener = createPublicListener({ store, log, counters: counters.deliveries, now })
   let internalListener: FastifyInstance | undefined
@@ -98,14 +99,14 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
         stats,
         activity,
         log,
-        now,
+        clock,
         stopping: stopping.signal,
       }),
       log,
       now,
       hosts: config.internalHosts,
       readiness: health.readiness,
-      metrics: createMetrics(store, counters),
+      metrics: createMetrics(store, counters, destination),
       login: createWikiLogin(config.docmostApiUrl),
       pageFolder,
     })

@@ -62,10 +62,12 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
       try {
         return userFrom(await post('/users/me', 'route', token, {}, { signal, maxBytes: MAX_ME_BYTES }))
       } catch (error) {
-        // Every wiki has the route: what lacks it is not the wiki's API.
-        if (error instanceof WikiError && (error.code === 'not-found' || error.code === 'rejected')) {
-          throw notTheApi(`answered users/me with ${error.status}`, error.status)
-        }
+        if (!(error instanceof WikiError)) throw error
+        // Every wiki has the route, and a user is small: anything else is not the wiki's API.
+        const { code, status } = error
+        if (code === 'too-large') throw notTheApi(`answered users/me with more than ${MAX_ME_BYTES} bytes`)
+        if (code === 'not-found' || code === 'rejected')
+          throw notTheApi(`answered users/me with ${status}`, status)
         throw error
       }
     },

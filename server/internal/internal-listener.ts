@@ -13,7 +13,7 @@ import { type AppRouter, appRouter } from '../rpc/router.ts'
 import { registerLogin } from './login-route.ts'
 import { registerPage } from './page.ts'
 import { refuse } from './refuse.ts'
-import { guardRequests } from './request-guard.ts'
+import { guardOrigin, guardRequests } from './request-guard.ts'
 
 /** Inputs are page ids and links: small. */
 const MAX_REQUEST_BYTES = 16 * 1024
@@ -113,24 +113,27 @@ export function createInternalListener({
   registerLogin(app, login, now)
   registerPage(app, pageFolder)
 
-  app.register(fastifyTRPCPlugin, {
-    prefix: '/trpc',
-    trpcOptions: {
-      router: appRouter,
-      maxBatchSize: 1,
-      createContext: ({ req }): RpcContext => ({
-        service,
-        token: bearerToken(req.headers.authorization),
-        requestId: req.id,
-      }),
-      onError: ({ error, path, ctx }) => {
-        if (!isUnexpected(error)) return
-        log.error(
-          { requestId: ctx?.requestId, procedure: path, err: error.cause ?? error },
-          'unexpected error in a call',
-        )
-      },
-    } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
+  app.register(async (scope) => {
+    guardOrigin(scope)
+    scope.register(fastifyTRPCPlugin, {
+      prefix: '/trpc',
+      trpcOptions: {
+        router: appRouter,
+        maxBatchSize: 1,
+        createContext: ({ req }): RpcContext => ({
+          service,
+          token: bearerToken(req.headers.authorization),
+          requestId: req.id,
+        }),
+        onError: ({ error, path, ctx }) => {
+          if (!isUnexpected(error)) return
+          log.error(
+            { requestId: ctx?.requestId, procedure: path, err: error.cause ?? error },
+            'unexpected error in a call',
+          )
+        },
+      } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
+    })
   })
   endConnectionsAtStop(app)
   return app

@@ -5,30 +5,28 @@ import {
   type Overview,
   type WikiTimes,
 } from '../../shared/overview.ts'
+import type { Clock } from '../clock.ts'
 import type { Counters, WikiCallRecord } from './counters.ts'
 
 const KEPT_MS = ACTIVITY_STEP_MS * ACTIVITY_POINTS
 
 /** What the last 15 minutes brought. */
 export interface Activity {
-  /** The points younger than `since`, oldest first; all that are kept without it. */
+  /** The points younger than `since`, milliseconds since the epoch, oldest first; all that are kept without it. */
   points(since?: number): ActivityPoint[]
   /** How long the wiki took to answer. */
   wikiTimes(): Overview['wiki']
   stop(): void
 }
 
-/**
- * Takes the differences of the counters every {@link ACTIVITY_STEP_MS}. Its timer keeps no process alive.
- * @param now milliseconds since the epoch.
- */
-export function startActivity(counters: Counters, now: () => number): Activity {
+/** Takes the differences of the counters every {@link ACTIVITY_STEP_MS}. Its timer keeps no process alive. */
+export function startActivity(counters: Counters, clock: Clock): Activity {
   const points: ActivityPoint[] = []
   let last = totals(counters)
   const timer = setInterval(() => {
     const current = totals(counters)
     points.push({
-      at: now(),
+      at: clock.now(),
       stashes: current.stashes - last.stashes,
       deliveries: current.deliveries - last.deliveries,
       bytes: current.bytes - last.bytes,
@@ -40,9 +38,12 @@ export function startActivity(counters: Counters, now: () => number): Activity {
   }, ACTIVITY_STEP_MS).unref()
 
   const recent = (calls: readonly WikiCallRecord[]) =>
-    wikiTimes(calls.filter(({ at }) => now() - at < KEPT_MS))
+    wikiTimes(calls.filter(({ at }) => clock.now() - at < KEPT_MS))
   return {
-    points: (since = Number.NEGATIVE_INFINITY) => points.filter(({ at }) => at > since),
+    points: (since = Number.NEGATIVE_INFINITY) =>
+      points
+        .map((point) => ({ ...point, at: clock.date(point.at).getTime() }))
+        .filter(({ at }) => at > since),
     wikiTimes() {
       const { me, page, file } = counters.wikiCalls
       return { me: recent(me), page: recent(page), file: recent(file) }

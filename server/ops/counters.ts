@@ -35,6 +35,8 @@ export type WikiCallRecord = WikiObservation & { readonly at: number }
  * `health.ts` are views of it.
  */
 export interface Counters {
+  /** In milliseconds of the service's clock. */
+  readonly startedAt: number
   readonly deliveries: DeliveryCounters
   readonly stashes: StashCounters
   /** The last {@link MAX_WIKI_CALLS} calls of each kind, oldest first, without those that their caller gave up. */
@@ -51,7 +53,7 @@ const MAX_WIKI_CALLS = 500
 const STASH_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 45]
 const WIKI_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** @param now milliseconds. */
+/** @param now the service's clock, in milliseconds. */
 export function createCounters(now: () => number): Counters {
   const stashes = newStashCounters()
   const wikiCalls: Record<WikiCall, WikiCallRecord[]> = { me: [], page: [], file: [] }
@@ -70,6 +72,7 @@ export function createCounters(now: () => number): Counters {
     registers: [],
   })
   return {
+    startedAt: now(),
     deliveries: newDeliveryCounters(),
     stashes,
     wikiCalls,

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Store } from '../store/store.ts'
@@ -29,10 +30,9 @@ export function createHealth(options: {
   /** Asked when no call has shown for a while how the wiki is. Not the instrumented one: probes are no calls. */
   wiki: Wiki
   counters: Counters
-  /** Milliseconds since the epoch. */
-  now: () => number
+  clock: Clock
 }): Health {
-  const { store, wiki, counters, now } = options
+  const { store, wiki, counters, clock } = options
   let isStopping = false
   let probe: WikiState | undefined
   let probing: Promise<void> | undefined
@@ -50,7 +50,7 @@ export function createHealth(options: {
       () => 'ok' as const,
       (error: unknown) => (error instanceof WikiError ? error.code : 'timeout'),
     )
-    probe = { call: 'me', outcome, at: now() }
+    probe = { call: 'me', outcome, at: clock.now() }
   }
 
   return {
@@ -58,7 +58,7 @@ export function createHealth(options: {
       isStopping = true
     },
     async readiness() {
-      if (now() - (wikiState()?.at ?? Number.NEGATIVE_INFINITY) > WIKI_CHECK_AFTER_MS) {
+      if (clock.now() - (wikiState()?.at ?? Number.NEGATIVE_INFINITY) > WIKI_CHECK_AFTER_MS) {
         probing ??= probeWiki().finally(() => {
           probing = undefined
         })
@@ -66,7 +66,7 @@ export function createHealth(options: {
       }
       const { maxTotalBytes, freeBytes, evictableBytes, nextExpiry } = await store.stats()
       const until =
-        nextExpiry === undefined ? '' : `, the next stash expires at ${new Date(nextExpiry).toISOString()}`
+        nextExpiry === undefined ? '' : `, the next stash expires at ${clock.date(nextExpiry).toISOString()}`
       const checks = {
         listening: isStopping ? 'the service is stopping' : 'ok',
         room:

@@ -3,13 +3,9 @@ import type { LogDestination } from './log-destination.ts'
 
 export type { Logger }
 
-/**
- * The service's log: one JSON object a line.
- * @param destination standard output by default.
- */
-export function createLog(level: string, destination?: LogDestination): Logger {
-  const options = { level, base: null, serializers: { err: errorForLog } }
-  return destination === undefined ? pino(options) : pino(options, destination)
+/** The service's log: one JSON object a line. */
+export function createLog(level: string, destination: LogDestination): Logger {
+  return pino({ level, base: null, serializers: { err: errorForLog } }, destination)
 }
 
 /** What the log may show of an error: enough to find its place, and no secret. */

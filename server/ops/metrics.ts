@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Store, StoreStats } from '../store/store.ts'
 import type { Counters } from './counters.ts'
+import type { LogDestination } from './log-destination.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -8,7 +9,7 @@ export interface Metrics {
   text(): Promise<string>
 }
 
-type Source = Counters & { readonly store: StoreStats }
+type Source = Counters & { readonly store: StoreStats; readonly log: LogDestination }
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number]
 
 /** Names without the prefix `blob_sandbox_`, and for counters without the suffix `_total`. */
@@ -78,10 +79,16 @@ const COUNTERS: readonly (readonly [
     ],
   ],
   ['delivered_bytes', 'Body bytes of blobs sent.', [], ({ deliveries }) => [[{}, deliveries.bytes]]],
+  [
+    'dropped_log_lines',
+    'Log lines that could not be written.',
+    [],
+    ({ log }) => [[{}, log.droppedLines ?? 0]],
+  ],
 ]
 
 /** The store's gauges, the counters and the process's own metrics. No label carries an id. */
-export function createMetrics(store: Store, counters: Counters): Metrics {
+export function createMetrics(store: Store, counters: Counters, log: LogDestination): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const gauges = GAUGES.map(([name, help, value]) => {
@@ -100,7 +107,7 @@ export function createMetrics(store: Store, counters: Counters): Metrics {
 
   /** The store is asked once: its numbers fit together, and some take a walk over all that it holds. */
   const scrape = async () => {
-    const source = { ...counters, store: await store.stats() }
+    const source = { ...counters, log, store: await store.stats() }
     for (const update of [...gauges, ...totals]) update(source)
     return `${await registry.metrics()}\n${await processRegistry().metrics()}`
   }

@@ -1,6 +1,7 @@
 import { TRPCError } from '@trpc/server'
 import { ZodError } from 'zod'
 import type { ErrorReason, SandboxErrorData } from '../../shared/errors.ts'
+import type { Clock } from '../clock.ts'
 import { WikiError } from '../docmost/wiki.ts'
 import { StashError } from '../stash/errors.ts'
 import { BusyError } from '../stash/fair-queue.ts'
@@ -92,15 +93,12 @@ const TRANSLATIONS: Record<DomainError['code'], readonly [RpcCode, ErrorReason, 
   stopping: ['SERVICE_UNAVAILABLE', 'stopping', STOPPING],
 }
 
-/**
- * An error of the service as its caller gets it. What is unexpected becomes INTERNAL_SERVER_ERROR without its text.
- * @param now milliseconds since the epoch.
- */
-export function toRpcError(error: unknown, now: number): TRPCError {
+/** An error of the service as its caller gets it. What is unexpected becomes INTERNAL_SERVER_ERROR without its text. */
+export function toRpcError(error: unknown, clock: Clock): TRPCError {
   if (error instanceof Error && error.name === 'AbortError') {
     return new RpcError('CLIENT_CLOSED_REQUEST', 'The call was cancelled.', { reason: 'aborted' }, error)
   }
-  if (error instanceof StoreFullError) return fromStoreFullError(error, now)
+  if (error instanceof StoreFullError) return fromStoreFullError(error, clock)
   if (!isDomainError(error)) {
     return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: INTERNAL_MESSAGE, cause: error })
   }
@@ -118,13 +116,13 @@ function isDomainError(error: unknown): error is DomainError {
   return DOMAIN_ERRORS.some((type) => error instanceof type)
 }
 
-function fromStoreFullError(error: StoreFullError, now: number): RpcError {
+function fromStoreFullError(error: StoreFullError, clock: Clock): RpcError {
   const { scope, neededBytes, freeBytes, nextExpiry } = error
   const whose = scope === 'user' ? "This user's share of the store" : 'The store'
   const when =
     nextExpiry === undefined
       ? 'Nothing that is stored will make room: the operator should raise the cap.'
-      : `The next stash expires at ${new Date(nextExpiry).toISOString()}: try again then, or drop a stash that is no longer needed.`
+      : `The next stash expires at ${clock.date(nextExpiry).toISOString()}: try again then, or drop a stash that is no longer needed.`
   return new RpcError(
     'SERVICE_UNAVAILABLE',
     `${whose} is full: ${neededBytes} bytes needed, ${freeBytes} free. ${when}`,
@@ -134,7 +132,10 @@ function fromStoreFullError(error: StoreFullError, now: number): RpcError {
       freeBytes,
       ...(nextExpiry === undefined
         ? {}
-        : { nextExpiry: new Date(nextExpiry), retryAfterMs: Math.max(0, nextExpiry - now) }),
+        : {
+            nextExpiry: clock.date(nextExpiry),
+            retryAfterMs: Math.max(0, Math.ceil(nextExpiry - clock.now())),
+          }),
     },
     error,
   )

@@ -2,6 +2,7 @@ import { BLOB_ID_LENGTH, BLOB_ID_PATTERN, BLOB_PATH } from '../../shared/blob-pa
 import type { StashLink } from '../../shared/link.ts'
 import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Activity } from '../ops/activity.ts'
@@ -26,7 +27,7 @@ export interface ServiceOptions {
   readonly stats: () => Promise<SandboxStats>
   readonly activity: Activity
   readonly log: Logger
-  readonly now: () => number
+  readonly clock: Clock
   /**
    * Aborts with a {@link StoppingError} when the service stops: a stash would be lost with the process, so those under
    * way end at once and new ones are refused.
@@ -41,9 +42,9 @@ const IDENTIFY_TIMEOUT_MS = 10_000
 
 /** What the procedures do, with time limits, counters, one log line a call, and errors translated for the caller. */
 export function createService(options: ServiceOptions): SandboxService {
-  const { config, publicUrl, store, wiki, counters, stats, activity, log, now, stopping } = options
+  const { config, publicUrl, store, wiki, counters, stats, activity, log, clock, stopping } = options
   const timeoutMs = Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs)
-  const authenticator = createAuthenticator({ wiki, timeoutMs, now })
+  const authenticator = createAuthenticator({ wiki, timeoutMs, now: clock.now })
   const fairQueue = createFairQueue()
   const stashOptions: StashOptions = {
     store,
@@ -55,6 +56,7 @@ export function createService(options: ServiceOptions): SandboxService {
     fetchConcurrency: config.fetchConcurrency,
     fetchTimeoutMs: config.fetchTimeoutMs,
     counters: counters.stashes,
+    clock,
     largeDocuments: createLargeDocuments(),
   }
 
@@ -69,7 +71,7 @@ export function createService(options: ServiceOptions): SandboxService {
 
   /** An error for the caller, and what the log says of it: what the caller is told, and of the wiki what it did. */
   const failureOf = (error: unknown) => {
-    const failure = toRpcError(error, now())
+    const failure = toRpcError(error, clock)
     const { reason } = errorDetail(failure)
     const line = {
       code: failure.code,
@@ -79,6 +81,16 @@ export function createService(options: ServiceOptions): SandboxService {
     return { failure, line }
   }
 
+  const heldStash = ({ handle, id, user, bytes, files, delivered, ...times }: StashSummary): HeldStash => ({
+    handle,
+    shortId: shortId(id),
+    user: shortId(user),
+    bytes,
+    files,
+    createdAt: clock.date(times.createdAt),
+    expiresAt: clock.date(times.expiresAt),
+    delivered,
+  })
   const stashes = async () => (await store.list(MAX_LISTED_STASHES)).map(heldStash).reverse()
 
   const logDrop = (caller: Caller, id: string | undefined, isDropped: boolean, requestId: string) => {
@@ -157,7 +169,7 @@ export function createService(options: ServiceOptions): SandboxService {
     stashes,
     async overview(since) {
       return {
-        now: new Date(now()),
+        now: clock.date(clock.now()),
         stats: await stats(),
         stashes: await stashes(),
         activity: activity.points(since),
@@ -170,28 +182,6 @@ export function createService(options: ServiceOptions): SandboxService {
 /** Of the failures that are listed, each once. */
 function reasonsOf({ failures }: StashLink): { reasons?: string[] } {
   return failures.length === 0 ? {} : { reasons: [...new Set(failures.map(({ reason }) => reason))] }
-}
-
-function heldStash({
-  handle,
-  id,
-  user,
-  bytes,
-  files,
-  createdAt,
-  expiresAt,
-  delivered,
-}: StashSummary): HeldStash {
-  return {
-    handle,
-    shortId: shortId(id),
-    user: shortId(user),
-    bytes,
-    files,
-    createdAt: new Date(createdAt),
-    expiresAt: new Date(expiresAt),
-    delivered,
-  }
 }
 
 function outcomeOf(code: string): StashOutcome {

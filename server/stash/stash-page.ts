@@ -7,6 +7,7 @@ import {
   type StashLink,
 } from '../../shared/link.ts'
 import type { StashProgress } from '../../shared/progress.ts'
+import type { Clock } from '../clock.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { StashCounters } from '../ops/counters.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
@@ -36,6 +37,8 @@ export interface StashOptions {
   /** Time limit of one download. */
   readonly fetchTimeoutMs: number
   readonly counters: StashCounters
+  /** The store's: its times become dates in the link. */
+  readonly clock: Pick<Clock, 'date'>
   /** Of the whole service. */
   readonly largeDocuments: LargeDocuments
 }
@@ -123,7 +126,7 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       uri: link(stash.document.id),
       size,
       sha256,
-      expiresAt: new Date(stash.document.expiresAt),
+      expiresAt: options.clock.date(stash.document.expiresAt),
       title,
       updatedAt: page.updatedAt,
       images: { mirrored: mirrored.size, failed: failed.size },

@@ -104,7 +104,7 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
     fc.assert(
       fc.property(fc.anything(), text, (thrown, message) => {
         for (const error of [thrown, new Error(`unexpected ${message}`)]) {
-          const translated = toRpcError(error, 0)
+          const translated = toRpcError(error, { now: () => 0, date: (at) => new Date(at) })
           expect(translated.code).toBe('INTERNAL_SERVER_ERROR')
           expect(errorDetail(translated)).toEqual({})
           expect(errorMessage(translated)).toBe(

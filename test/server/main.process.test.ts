@@ -41,7 +41,7 @@ describe('the process', () => {
     )
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('listens, and ends with code 0 on %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('listens, and ends with code 0 on %s', async (signal) => {
     const { child, stderr, lines } = start(LISTENING)
     const logged: { msg: string; public?: string }[] = []
     for await (const line of lines) {
@@ -54,6 +54,21 @@ describe('the process', () => {
       break
     }
     expect(await once(child, 'close')).toEqual([0, null])
+    expect(stderr()).toBe('')
+  })
+
+  it('opens no inspector on SIGUSR1, and goes on', async () => {
+    const { child, stderr, lines } = start(LISTENING)
+    const logged: unknown[] = []
+    for await (const line of lines) {
+      const { msg } = JSON.parse(line)
+      logged.push(msg)
+      if (msg === 'listening') child.kill('SIGUSR1')
+      if (msg === 'the inspector stays closed') break
+    }
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(logged.at(-1)).toBe('the inspector stays closed')
     expect(stderr()).toBe('')
   })
 

@@ -69,6 +69,7 @@ describe("a deadline that passes in the service's own queue", () => {
         fetchConcurrency: 1,
         fetchTimeoutMs: 1_000,
         counters: createCounters(Date.now).stashes,
+        clock: { date: (at) => new Date(at) },
         largeDocuments: { ...largeDocuments, reading },
       },
     )

@@ -158,6 +158,8 @@ describe('a delay that the wiki asks for', () => {
   it.each([
     [{ 'Retry-After': '60' }, 60_000],
     [{ 'Retry-After': '0' }, 0],
+    [{ 'Retry-After': '999999999' }, 3_600_000],
+    [{ 'Retry-After': 'Mon, 30 Nov 2026 20:49:21 GMT' }, 3_600_000],
     [{ 'Retry-After': 'Mon, 30 Nov 2026 17:50:00 GMT' }, 39_000],
     [{ 'Retry-After': 'Mon, 30 Nov 2026 17:00:00 GMT' }, 0],
     [{ 'retry-after-public-share-ai': '60' }, 60_000],
@@ -211,10 +213,14 @@ describe('an answer of 200 that is not the API', () => {
     await expect(me()).rejects.toMatchObject({ code: 'bad-response', message: expect.stringMatching(hint) })
   })
 
-  it('is too-large when users/me answers with more than 256 KiB', async () => {
+  it('is bad-response when users/me answers with more than 256 KiB', async () => {
     const headers = { 'Content-Type': 'application/json' }
     server.use(http.post(`${API}/users/me`, () => new HttpResponse('x'.repeat(262_145), { headers })))
-    await expect(me()).rejects.toMatchObject({ code: 'too-large' })
+    await expect(me()).rejects.toMatchObject({
+      code: 'bad-response',
+      message:
+        'The wiki answered users/me with more than 262144 bytes: is DOCMOST_API_URL its API, with /api at the end?',
+    })
   })
 })
 

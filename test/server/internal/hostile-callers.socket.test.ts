@@ -73,11 +73,20 @@ describe('a body that nobody will read', () => {
 })
 
 describe('a page in a browser', () => {
-  const call = (...fields: string[]) =>
+  const callAt = (path: string, ...fields: string[]) =>
     exchange(
       port,
-      head('GET /trpc/stats', `Authorization: Bearer ${OWNER_TOKEN}`, 'Connection: close', ...fields),
+      head(`GET ${path}`, `Authorization: Bearer ${OWNER_TOKEN}`, 'Connection: close', ...fields),
     )
+  const call = (...fields: string[]) => callAt('/trpc/stats', ...fields)
+
+  it.each(['/%74rpc/stats', '/trpc/stats?a=b', '/%74%72%70%63/%73tats'])(
+    'of another origin may not call %s, which is the same call',
+    async (path) => {
+      expect((await callAt(path)).status).toBe(200)
+      expect((await callAt(path, 'Origin: https://evil.example')).status).toBe(403)
+    },
+  )
 
   it.each([
     ['another origin', ['Origin: https://evil.example']],
@@ -177,7 +186,7 @@ describe('a slow or numerous caller', () => {
         dropByHandle: unused,
         overview: unused,
       },
-      log: createLog('silent'),
+      log: createLog('silent', { write() {} }),
       now: Date.now,
       hosts: [],
       readiness: unused,

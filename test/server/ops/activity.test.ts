@@ -3,6 +3,7 @@ import { startActivity } from '../../../server/ops/activity.ts'
 import { countStatus, createCounters } from '../../../server/ops/counters.ts'
 
 const START = Date.parse('2026-11-30T12:00:00Z')
+const clock = { now: () => Date.now(), date: (at: number) => new Date(at) }
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START })
@@ -15,7 +16,7 @@ it('keeps what each five seconds brought', () => {
   const counters = createCounters(Date.now)
   const { stashes, deliveries } = counters
   stashes.byOutcome.stored = 7
-  const activity = startActivity(counters, Date.now)
+  const activity = startActivity(counters, clock)
   expect(activity.points()).toEqual([])
   stashes.byOutcome.stored += 2
   stashes.byOutcome.failed += 1
@@ -35,7 +36,7 @@ it('keeps what each five seconds brought', () => {
 })
 
 it('keeps 15 minutes, no more', () => {
-  const activity = startActivity(createCounters(Date.now), Date.now)
+  const activity = startActivity(createCounters(Date.now), clock)
   vi.advanceTimersByTime(60 * 60_000)
   const points = activity.points()
   expect(points).toHaveLength(180)
@@ -48,7 +49,7 @@ const NOTHING = { calls: 0, answered: 0, medianMs: null, p95Ms: null, slowestMs:
 
 it('tells median, 95th percentile and slowest of what the wiki answered', () => {
   const counters = createCounters(Date.now)
-  const activity = startActivity(counters, Date.now)
+  const activity = startActivity(counters, clock)
   for (let i = 1; i <= 100; i++) counters.noteWiki({ call: 'page', outcome: 'ok', durationMs: 101 - i })
   counters.noteWiki({ call: 'page', outcome: 'timeout', durationMs: 45_000 })
   counters.noteWiki({ call: 'page', outcome: 'aborted', durationMs: 1 })
@@ -63,7 +64,7 @@ it('tells median, 95th percentile and slowest of what the wiki answered', () => 
 
 it('forgets calls to the wiki that are older than 15 minutes or further back than 500', () => {
   const counters = createCounters(Date.now)
-  const activity = startActivity(counters, Date.now)
+  const activity = startActivity(counters, clock)
   counters.noteWiki({ call: 'me', outcome: 'ok', durationMs: 1 })
   counters.noteWiki({ call: 'file', outcome: 'ok', durationMs: 9_999 })
   for (let i = 0; i < 500; i++) counters.noteWiki({ call: 'file', outcome: 'ok', durationMs: 2 })

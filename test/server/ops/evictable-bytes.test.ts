@@ -41,10 +41,8 @@ it('what could be evicted is counted once a second, and anew when a stash goes',
 
 it('a scrape asks the store once, and those at the same time share it', async () => {
   const stats = vi.spyOn(store, 'stats')
-  const metrics = createMetrics(
-    store,
-    createCounters(() => now),
-  )
+  const counters = createCounters(() => now)
+  const metrics = createMetrics(store, counters, { write() {} })
   const [first, second] = await Promise.all([metrics.text(), metrics.text()])
   expect(first).toMatch(/^blob_sandbox_store_max_bytes 9000$/m)
   expect(second).toBe(first)

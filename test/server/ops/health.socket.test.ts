@@ -29,7 +29,13 @@ function healthOf(me: Wiki['me'] = () => Promise.reject(new WikiError('unauthori
   })
   const now = () => clock.now
   const counters = createCounters(now)
-  return { clock, asked, store, counters, health: createHealth({ store, wiki, counters, now }) }
+  return {
+    clock,
+    asked,
+    store,
+    counters,
+    health: createHealth({ store, wiki, counters, clock: { now, date: (at) => new Date(at) } }),
+  }
 }
 
 describe('readiness', () => {

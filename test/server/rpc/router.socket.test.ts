@@ -179,6 +179,7 @@ describe('with a wiki that does not', () => {
     ['500', behave.status(500), 'BAD_GATEWAY', 'wiki-bad-response'],
     ['HTML', behave.html(), 'BAD_GATEWAY', 'wiki-bad-response'],
     ['JSON without a user', behave.json({ success: true }), 'BAD_GATEWAY', 'wiki-bad-response'],
+    ['too many bytes', behave.json('x'.repeat(262_145)), 'BAD_GATEWAY', 'wiki-bad-response'],
     ['a reset', behave.resetBeforeHeaders(), 'BAD_GATEWAY', 'wiki-unreachable'],
   ])('%s when asked who calls', async (_, me, code, reason) => {
     const { call, wiki } = await callWith({ me })
