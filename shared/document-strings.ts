@@ -176,7 +176,8 @@ export class DocumentVisitor implements JsonVisitor {
 
 /** The value of a JSON string. */
 export function jsonString(bytes: Uint8Array, { start, end, isEscaped }: StringSpan): string {
-  return isEscaped ? JSON.parse(textOf(bytes, start - 1, end + 1)) : textOf(bytes, start, end)
+  const text = textOf(bytes, start, end)
+  return isEscaped ? JSON.parse(`"${text}"`) : text
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -67,9 +67,59 @@ describe('htmlFileUrls', () => {
     ],
     ['a srcset in capitals', `<source SRCSET='🚀 1x, ${URL_A} 2x'>`, "<source SRCSET='🚀 1x, LINK 2x'>"],
     ['an escaped srcset', `<img srcset="/api/files/${ID}/a&amp;b 1x">`, '<img srcset="LINK 1x">'],
+    [
+      'a srcset with an escaped comma',
+      `<img srcset="${URL_A}&#44; ${URL_B}">`,
+      '<img srcset="LINK&#44; LINK">',
+    ],
+    [
+      'a srcset with commas and white space escaped in other ways',
+      `<img srcset='${URL_A}&#9;1x&comma;${URL_B}&NewLine;2x&#x2C;${URL_A}'>`,
+      "<img srcset='LINK&#9;1x&comma;LINK&NewLine;2x&#x2C;LINK'>",
+    ],
+    [
+      'a srcset with escaped parentheses',
+      `<img srcset="x f&lpar;, ${URL_B}&rpar; ,${URL_A}">`,
+      `<img srcset="x f&lpar;, ${URL_B}&rpar; ,LINK">`,
+    ],
+    [
+      'a srcset URL with escaped white space',
+      `<img srcset="/api/files/${ID}/a&#32;1x">`,
+      '<img srcset="LINK&#32;1x">',
+    ],
     ['an imagesrcset', `<link imagesrcset="${URL_A} 1x">`, '<link imagesrcset="LINK 1x">'],
     ['after a script', `<script>1<2</script><img src="${URL_A}">`, '<script>1<2</script><img src="LINK">'],
     ['on the script element', `<script src="${URL_A}"></script>`, '<script src="LINK"></script>'],
+    ['after a stray CDATA', `<![CDATA[<p>a><img src="${URL_A}">`, '<![CDATA[<p>a><img src="LINK">'],
+    [
+      'after a CDATA that ends, which in HTML it does at the first >',
+      `<![CDATA[ x><img src="${URL_A}"> ]]><img src="${URL_B}">`,
+      '<![CDATA[ x><img src="LINK"> ]]><img src="LINK">',
+    ],
+    [
+      'after the CDATA of an SVG',
+      `<svg><![CDATA[ x><b src="${URL_A}"> ]]></svg><img src="${URL_B}">`,
+      `<svg><![CDATA[ x><b src="${URL_A}"> ]]></svg><img src="LINK">`,
+    ],
+    [
+      'after a CDATA behind an SVG that HTML has ended',
+      `<svg><p></p><![CDATA[x><img src="${URL_A}">`,
+      '<svg><p></p><![CDATA[x><img src="LINK">',
+    ],
+    ['a CDATA in the value', `<a b="<![CDATA[" c="${URL_A}">`, '<a b="<![CDATA[" c="LINK">'],
+    ['a CDATA in the name', `<a b="/api/files/${ID}/<![CDATA[">`, '<a b="LINK">'],
+    [
+      'the style of an SVG around it',
+      `<svg><style><image href="${URL_A}"/></style></svg>`,
+      '<svg><style><image href="LINK"/></style></svg>',
+    ],
+    [
+      'after a style that an SVG leaves open',
+      `<SVG><style></SVG><img src="${URL_A}">`,
+      '<SVG><style></SVG><img src="LINK">',
+    ],
+    ['in a title of an SVG', `<svg><title><img src="${URL_A}">`, '<svg><title><img src="LINK">'],
+    ['in a script of MathML', `<math><script><img src="${URL_A}">`, '<math><script><img src="LINK">'],
     ['lone surrogates about', `\ud800<img src="${URL_A}">\udc00`, '\ud800<img src="LINK">\udc00'],
   ])('finds URLs with %s, however the JSON is escaped', (_, html, expected) => {
     expect([linked(html), linked(html, escapedLiteral(html))]).toEqual([expected, expected])
@@ -90,8 +140,12 @@ describe('htmlFileUrls', () => {
     ['an attribute name', `<a ${URL_A}>`],
     ['another host', `<img src="https://evil.example${URL_A}">`],
     ['an escaped climb', `<img src="/api/files/${ID}&#47;..&#47;..&#47;users">`],
-    ['a srcset URL with escaped white space', `<img srcset="/api/files/${ID}/a&#32;1x">`],
     ['two srcset URLs without white space', `<img srcset="${URL_A},${URL_B}">`],
+    ['the style in the HTML of an SVG', `<svg><foreignObject><style><b src="${URL_A}"></style>`],
+    ['a style behind an SVG', `<svg><g></g></svg><style><b src="${URL_A}"></style>`],
+    ['a style behind an empty SVG', `<svg/><style><b src="${URL_A}"></style>`],
+    ['a style behind an SVG that HTML has ended', `<svg><p><style><b src="${URL_A}"></style>`],
+    ['the CDATA of an SVG', `<svg><![CDATA[ x><b src="${URL_A}"> ]]></svg>`],
     ['an endless script', `<script><img src="${URL_A}">`],
   ])('leaves %s alone', (_, html) => {
     expect([linked(html), linked(html, escapedLiteral(html))]).toEqual([html, html])
@@ -104,7 +158,7 @@ describe('htmlFileUrls', () => {
   })
 
   it('finds the same wherever its chunks of 16 KiB end', () => {
-    const html = `<img ALT="Ф🚀" SRCSET="${URL_A} 1x, ${URL_B} 2x"><a href=' /api/files/${ID}/a&amp;b '></a><!-- " -->`
+    const html = `<img ALT="Ф🚀" SRCSET="${URL_A} 1x, ${URL_B} 2x"><a href=' /api/files/${ID}/a&amp;b '></a><!-- " --><![CDATA[><b>`
     const expected = html
       .replace(URL_A, 'LINK')
       .replace(URL_B, 'LINK')
@@ -200,6 +254,9 @@ describe('htmlFileUrls', () => {
     ['quotes', `<a b="`],
     ['srcsets', `<img srcset="&,&, &,`],
     ['comments', '<!--'],
+    ['CDATA', '<![CDATA['],
+    ['SVG', "<a b=''><svg>"],
+    ['SVG ends', "<a b=''><svg></desc>"],
   ])(
     'takes time linear in the length of a million %s',
     (_, unit) => {
