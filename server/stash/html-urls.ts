@@ -2,7 +2,7 @@ import { decodeHTMLAttribute } from 'entities/decode'
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 import { jsonString, type StringSpan } from '../../shared/document-strings.ts'
 import { isWhiteSpace, MAX_URL_BYTES, MIN_URL_BYTES, parseFileUrl } from './file-url.ts'
-import type { FileReference } from './references.ts'
+import type { References } from './references.ts'
 
 /** How much HTML is looked at between two yields. */
 const CHUNK_BYTES = 16_384
@@ -33,18 +33,18 @@ const CDATA_START = '<![CDATA['
 const BOGUS_COMMENT_START = '<!?CDATA['
 
 /**
- * The file URLs in the attribute values of HTML that lies JSON-escaped in the answer, in order: values that are one as a
- * whole, and each URL of a `srcset`. Text, comments, scripts and styles do not count. Yields after each 16 KiB; takes
- * time linear in the length.
+ * Adds the file URLs in the attribute values of HTML that lies JSON-escaped in a document: values that are one as a whole,
+ * and each URL of a `srcset`. Text, comments, scripts and styles do not count. Yields after each 16 KiB; takes time linear
+ * in the length.
  * @param html the inside of the JSON string, which must be valid.
  */
-export function* htmlFileUrls(
-  bytes: Buffer,
+export function* addHtmlReferences(
+  references: References,
+  document: Buffer,
   html: StringSpan,
   appOrigin: string,
-): Generator<void, FileReference[], void> {
-  const references: FileReference[] = []
-  const text = new DecodedText(bytes, html)
+): Generator<void, void, void> {
+  const text = new DecodedText(document, html)
   const values = new AttributeValues(text, appOrigin, references)
   const tokenizer = new Tokenizer({ decodeEntities: false }, values)
   while (text.advance()) {
@@ -59,7 +59,6 @@ export function* htmlFileUrls(
     }
     if (text.hasMore) yield
   }
-  return references
 }
 
 /** The text of a JSON string, chunk by chunk, in UTF-16 code units as the tokenizer counts them. */
@@ -156,7 +155,7 @@ function offsetAfter(bytes: Uint8Array, start: number, units: number): number {
 class AttributeValues implements TokenizerCallbacks {
   readonly #text: DecodedText
   readonly #appOrigin: string
-  readonly #references: FileReference[]
+  readonly #references: References
   /** Foreign elements and integration points that are open. */
   readonly #open: string[] = []
   #element = ''
@@ -164,7 +163,7 @@ class AttributeValues implements TokenizerCallbacks {
   #value = ''
   #start = 0
 
-  constructor(text: DecodedText, appOrigin: string, references: FileReference[]) {
+  constructor(text: DecodedText, appOrigin: string, references: References) {
     this.#text = text
     this.#appOrigin = appOrigin
     this.#references = references
@@ -222,8 +221,7 @@ class AttributeValues implements TokenizerCallbacks {
       offset = this.#text.offsetAfter(from, end - start)
       unit = end
       const isMedia = MEDIA_ELEMENTS.has(this.#element) && MEDIA_ATTRIBUTES.has(this.#attribute)
-      const { attachmentId, name } = file
-      this.#references.push({ attachmentId, name, start: from, end: offset, isMedia })
+      this.#references.add(file.attachmentId, from, offset, isMedia, true)
     }
   }
 

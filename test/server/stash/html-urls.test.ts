@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { htmlFileUrls } from '../../../server/stash/html-urls.ts'
-import type { FileReference } from '../../../server/stash/references.ts'
-import { APP } from './scanned.ts'
+import { addHtmlReferences } from '../../../server/stash/html-urls.ts'
+import { type FileReference, References } from '../../../server/stash/references.ts'
+import { APP, listed } from './scanned.ts'
 
 const ID = '01a22d8b-31fb-75fe-b55e-80cd3c812b3d'
 const URL_A = `/api/files/${ID}/a.png`
@@ -12,11 +12,9 @@ const URL_B = `/api/files/${ID}/b.png`
 function referencesIn(literal: string): { bytes: Buffer; references: FileReference[] } {
   const bytes = Buffer.from(literal)
   const span = { start: 1, end: bytes.length - 1, isEscaped: literal.includes('\\') }
-  const scan = htmlFileUrls(bytes, span, APP)
-  for (;;) {
-    const step = scan.next()
-    if (step.done) return { bytes, references: step.value }
-  }
+  const references = new References(bytes, APP)
+  for (const _ of addHtmlReferences(references, bytes, span, APP));
+  return { bytes, references: listed(references) }
 }
 
 /** The HTML with `LINK` in the place of each file URL. */
@@ -37,7 +35,7 @@ function escapedLiteral(text: string): string {
   return `"${units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')}"`
 }
 
-describe('htmlFileUrls', () => {
+describe('addHtmlReferences', () => {
   it.each([
     ['double quotes', `<img src="${URL_A}">`, '<img src="LINK">'],
     ['single quotes', `<img src='${URL_A}'>`, "<img src='LINK'>"],

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseFileUrl } from '../../../server/stash/file-url.ts'
+import type { ScannedPage } from '../../../server/stash/references.ts'
 import { rewrite, rewrittenUpperBound } from '../../../server/stash/rewrite.ts'
-import { APP, answerWith, scanned } from './scanned.ts'
+import { APP, answerWith, listed, scanned } from './scanned.ts'
 
 const ID = '01a22d8b-31fb-75fe-b55e-80cd3c812b3d'
 const OTHER_ID = '01a22d8b-322d-7654-8d4b-90de90e4b952'
@@ -17,8 +18,18 @@ function rewritten(
   links: ReadonlyMap<string, string>,
   appOrigin: string = APP,
 ): string {
-  const bytes = Buffer.from(answer)
-  return Buffer.concat([...rewrite(bytes, scanned(bytes, appOrigin), links)]).toString()
+  return Buffer.concat(chunksOf(scanned(answer, appOrigin), links)).toString()
+}
+
+/** @param links by attachment id. */
+function chunksOf(page: ScannedPage, links: ReadonlyMap<string, string>): Uint8Array[] {
+  const files = Array.from({ length: page.references.knownFiles }, (_, index) => page.references.file(index))
+  return [
+    ...rewrite(
+      page,
+      files.map(({ attachmentId }) => links.get(attachmentId)),
+    ),
+  ]
 }
 
 /** Every leaf of a document by its path, in order. */
@@ -102,7 +113,9 @@ describe('rewrite', () => {
     const answer = readFileSync(new URL('../../fixtures/world/pages/all.json', import.meta.url))
     const { references } = scanned(answer, 'http://127.0.0.1:3000')
     const link = (id: string) => `https://sandbox.example/api/sb/${id}`
-    const ids = references.map(({ attachmentId }) => attachmentId).filter((id) => !FAILED.includes(id))
+    const ids = listed(references)
+      .map(({ attachmentId }) => attachmentId)
+      .filter((id) => !FAILED.includes(id))
     const links = new Map(ids.map((id) => [id, link(id)]))
 
     const before = leaves(JSON.parse(answer.toString()).data.content, '')
@@ -157,7 +170,7 @@ describe('rewrite', () => {
     const answer = Buffer.from(
       answerWith(`{"type":"doc","content":[${`${image},`.repeat(2000)}${text},${image}]}`),
     )
-    const chunks = [...rewrite(answer, scanned(answer), new Map([[ID, LINK]]))]
+    const chunks = chunksOf(scanned(answer), new Map([[ID, LINK]]))
     const sizes = chunks.map(({ length }) => length)
     expect(Math.min(...sizes)).toBeGreaterThan(0)
     expect(Math.max(...sizes)).toBe(65_536)
