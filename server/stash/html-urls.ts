@@ -1,6 +1,6 @@
 import { decodeHTMLAttribute } from 'entities/decode'
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
-import { jsonString, type StringSpan } from '../../shared/document-strings.ts'
+import { jsonString, type StringSpan, URL_ATTRIBUTES } from '../../shared/document-strings.ts'
 import { isWhiteSpace, MAX_URL_BYTES, MIN_URL_BYTES, parseFileUrl } from './file-url.ts'
 import type { References } from './references.ts'
 
@@ -215,7 +215,8 @@ class AttributeValues implements TokenizerCallbacks {
     let offset = this.#start
     for (const { start, end } of urls) {
       if (end - start < MIN_URL_BYTES) continue
-      const file = parseFileUrl(decodeHTMLAttribute(value.slice(start, end)), this.#appOrigin)
+      const url = decodeHTMLAttribute(value.slice(start, end))
+      const file = parseFileUrl(url, this.#appOrigin, URL_ATTRIBUTES.includes(this.#attribute))
       if (file === undefined) continue
       const from = this.#text.offsetAfter(offset, start - unit)
       offset = this.#text.offsetAfter(from, end - start)

@@ -27,6 +27,8 @@ export class NotADocumentError extends Error {
 /** What a string costs beside its length, and how many times as much as JSON its HTML costs, in bytes scanned. */
 const STRING_COST_BYTES = 256
 const HTML_COST_FACTOR = 4
+/** Fresh memory costs about 4 ms a MiB. */
+const COPY_SLICE_BYTES = 262_144
 /** UTF-8 is checked with SIMD. */
 const UTF8_SLICE_BYTES = 1_048_576
 /** What may be held of an answer beside its document. */
@@ -38,8 +40,9 @@ const MAX_TITLE_BYTES = 65_536
  * Reads the answer of `pages/info`: what the page is, where its content lies, and where in it the file URLs are. Yields
  * every 64 KiB, so that the caller can give the event loop a turn. Takes any depth and number of nodes.
  *
- * A file URL is a string inside the `attrs` of any node or mark that is one as a whole ({@link parseFileUrl}), or one in
- * the HTML of `htmlEmbed.attrs.source` ({@link addHtmlReferences}). Of members with the same name the last counts.
+ * A file URL is a string inside the `attrs` of any node or mark that is one as a whole ({@link parseFileUrl}), except
+ * `htmlEmbed.attrs.source`, in whose HTML the attributes count ({@link addHtmlReferences}). Of members with the same name
+ * the last counts.
  * @param answer the bytes of the answer, which must not change meanwhile.
  * @param appOrigin the wiki's public origin.
  * @throws {NotAPageError} it is not UTF-8, not JSON, or has no object `data`
@@ -55,8 +58,8 @@ export function* scanPage(answer: Buffer, appOrigin: string): Generator<void, Sc
   }
   if (!page.hasData) throw new NotAPageError('there is no object `data`')
   if (page.contentKind === 'other') throw new NotADocumentError()
-  const document =
-    page.contentKind === 'empty' ? null : released(answer.subarray(page.contentStart, page.contentEnd))
+  const isEmpty = page.contentKind === 'empty'
+  const document = isEmpty ? null : yield* released(answer.subarray(page.contentStart, page.contentEnd))
   const references = new References(document ?? Buffer.alloc(0), appOrigin)
   if (document !== null) yield* addReferences(references, document, page, appOrigin)
   return {
@@ -69,10 +72,13 @@ export function* scanPage(answer: Buffer, appOrigin: string): Generator<void, Sc
 }
 
 /** The document without the rest of its answer where that is large: only the document's bytes are reserved. */
-function released(document: Buffer): Buffer {
+function* released(document: Buffer): Generator<void, Buffer, void> {
   if (document.buffer.byteLength - document.length <= MAX_KEPT_ENVELOPE_BYTES) return document
   const copy = Buffer.allocUnsafeSlow(document.length)
-  document.copy(copy)
+  for (let at = 0; at < document.length; at += COPY_SLICE_BYTES) {
+    document.copy(copy, at, at, at + COPY_SLICE_BYTES)
+    yield
+  }
   return copy
 }
 
@@ -99,18 +105,18 @@ function* addReferences(
   appOrigin: string,
 ): Generator<void, void, void> {
   let work = 0
-  for (const { isSource, nodeType, isEscaped, ...span } of page.attributeStrings()) {
+  for (const { isSource, isUrl, nodeType, isEscaped, ...span } of page.attributeStrings()) {
     const start = span.start - page.contentStart
     const end = span.end - page.contentStart
     const string = { start, end, isEscaped }
     const length = end - start
-    const file = length > MAX_URL_BYTES ? undefined : parseFileUrl(jsonString(document, string), appOrigin)
     work += STRING_COST_BYTES + Math.min(length, MAX_URL_BYTES)
-    if (file !== undefined) {
-      references.add(file.attachmentId, start, end, nodeType === MEDIA)
-    } else if (isSource && nodeType === HTML_EMBED) {
+    if (isSource && nodeType === HTML_EMBED) {
       yield* addHtmlReferences(references, document, string, appOrigin)
       work += HTML_COST_FACTOR * length
+    } else if (length <= MAX_URL_BYTES) {
+      const file = parseFileUrl(jsonString(document, string), appOrigin, isUrl)
+      if (file !== undefined) references.add(file.attachmentId, start, end, nodeType === MEDIA)
     }
     if (work >= SLICE_BYTES) {
       work = 0

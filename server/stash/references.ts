@@ -113,7 +113,7 @@ export class References {
     const [start = 0, end = 0, flags = 0] = this.#numbers.subarray(index * NUMBERS)
     const text = jsonString(this.#document, { start, end, isEscaped: true })
     const url = (flags & IS_IN_HTML) === 0 ? text : decodeHTMLAttribute(text)
-    const file = parseFileUrl(url, this.#appOrigin)
+    const file = parseFileUrl(url, this.#appOrigin, true)
     if (file === undefined) throw new Error('the document has changed')
     return { ...file, start, end, isMedia: (flags & IS_MEDIA) !== 0 }
   }

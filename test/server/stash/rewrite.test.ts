@@ -32,6 +32,10 @@ function chunksOf(page: ScannedPage, links: ReadonlyMap<string, string>): Uint8A
   ]
 }
 
+function isObject(value: Json | undefined): value is { [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Every leaf of a document by its path, in order. */
 function leaves(value: Json, path: string): [string, Json][] {
   if (typeof value !== 'object' || value === null) return [[path, value]]
@@ -189,12 +193,15 @@ describe('rewrite', () => {
       [ID, LINK],
       [OTHER_ID, 'https://sandbox.example/api/sb/x'],
     ])
-    const replace = (value: string) => links.get(parseFileUrl(value, APP)?.attachmentId ?? '') ?? value
-    const inAttributes = (value: Json): Json => {
-      if (typeof value === 'string') return replace(value)
+    const replace = (value: string, isUrl: boolean) =>
+      links.get(parseFileUrl(value, APP, isUrl)?.attachmentId ?? '') ?? value
+    const inAttributes = (value: Json, key: string): Json => {
+      if (typeof value === 'string') return replace(value, ['src', 'url', 'href'].includes(key))
       if (typeof value !== 'object' || value === null) return value
-      if (Array.isArray(value)) return value.map(inAttributes)
-      return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, inAttributes(member)]))
+      if (Array.isArray(value)) return value.map((element) => inAttributes(element, ''))
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, inAttributes(member, name)]),
+      )
     }
     const inContent = (value: Json): Json => {
       if (typeof value !== 'object' || value === null) return value
@@ -203,22 +210,26 @@ describe('rewrite', () => {
         key === 'attrs' && typeof member === 'object' && member !== null && !Array.isArray(member)
       const entries = Object.entries(value).map((entry): [string, Json] => [
         entry[0],
-        isAttributes(entry) ? inAttributes(entry[1]) : inContent(entry[1]),
+        isAttributes(entry) ? inAttributes(entry[1], '') : inContent(entry[1]),
       ])
       const node = Object.fromEntries(entries)
-      const source = node.type === 'htmlEmbed' && node.attrs
-      if (typeof source === 'object' && source !== null && !Array.isArray(source)) {
-        const html = source.source
-        // The HTML below holds nothing else in double quotes.
-        if (typeof html === 'string') {
-          source.source = html.replace(/"([^"]*)"/g, (_, url) => `"${replace(url)}"`)
-        }
+      const [before, after] = [value.attrs, node.attrs]
+      if (node.type !== 'htmlEmbed' || !isObject(before) || !isObject(after)) return node
+      // The HTML below holds nothing else in double quotes.
+      if (typeof before.source === 'string') {
+        after.source = before.source.replace(/"([^"]*)"/g, (_, url) => `"${replace(url, true)}"`)
       }
       return node
     }
 
     const url = fc.constantFrom(
-      ...[SRC, ` /files/${OTHER_ID}/ф🚀.png\n`, `${APP}${SRC}?t=1`, `/api/files/public/${ID}/x?jwt=a`],
+      ...[
+        SRC,
+        `/files/${OTHER_ID}/two words.png`,
+        ` /files/${OTHER_ID}/ф🚀.png\n`,
+        `${APP}${SRC}?t=1`,
+        `/api/files/public/${ID}/x?jwt=a`,
+      ],
       ...[
         `/api/files/019a0000-0000-7000-8000-00000000dead/x`,
         `https://evil.example${SRC}`,
@@ -232,7 +243,7 @@ describe('rewrite', () => {
         { maxLength: 3 },
       )
       .map((elements) => elements.join(''))
-    const key = fc.constantFrom('type', 'attrs', 'content', 'marks', 'src', 'source', 'text', 'x')
+    const key = fc.constantFrom('type', 'attrs', 'content', 'marks', 'src', 'href', 'source', 'text', 'x')
     const type = fc.constantFrom('image', 'htmlEmbed', 'text', 'doc')
     /** A member list, not an object: names come in any order and more than once. */
     type Member = { key: string; value: Source }
