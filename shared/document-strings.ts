@@ -30,9 +30,14 @@ export interface StringSpan {
 export interface AttributeString extends StringSpan {
   /** It is `attrs.source`. */
   readonly isSource: boolean
+  /** It is the value of a member that holds a URL: {@link URL_ATTRIBUTES}. */
+  readonly isUrl: boolean
   /** Of the node or mark that the attributes belong to: {@link HTML_EMBED}, … */
   readonly nodeType: number
 }
+
+/** Attributes, also of HTML, that hold a URL and nothing else. */
+export const URL_ATTRIBUTES: readonly string[] = ['src', 'url', 'href']
 
 /** The visitor's state: the role of an open object or array and, of a node, what the last `type` in it says. */
 export const ROLE = 0b111
@@ -48,15 +53,18 @@ export const NO_KEY = 0
 const TYPE_KEY = 1
 const ATTRS_KEY = 2
 const SOURCE_KEY = 3
+const URL_KEY = 4
 const NODE_KEYS = names({ type: TYPE_KEY, attrs: ATTRS_KEY })
-const ATTRS_KEYS = names({ source: SOURCE_KEY })
+const URL_KEYS = names(Object.fromEntries(URL_ATTRIBUTES.map((name) => [name, URL_KEY])))
+const ATTRS_KEYS = [...names({ source: SOURCE_KEY }), ...URL_KEYS]
 
 /** The longest name that matters has 10 characters, each at most `\uXXXX`. */
 const MAX_NAME_BYTES = 60
 
 const IS_ESCAPED = 0b1
 const IS_SOURCE = 0b10
-const FLAGS_TYPE_SHIFT = 2
+const IS_URL = 0b100
+const FLAGS_TYPE_SHIFT = 3
 
 /**
  * Notes the strings in the attributes of a ProseMirror document while `walkJson` reads it. What a node is shows when it
@@ -90,6 +98,7 @@ export class DocumentVisitor implements JsonVisitor {
         end,
         isEscaped: (flags & IS_ESCAPED) !== 0,
         isSource: (flags & IS_SOURCE) !== 0,
+        isUrl: (flags & IS_URL) !== 0,
         nodeType: flags >> FLAGS_TYPE_SHIFT,
       }
     }
@@ -119,8 +128,8 @@ export class DocumentVisitor implements JsonVisitor {
       this.member = this.codeOf(NODE_KEYS, start, end, isEscaped)
       // Whatever an earlier `type` said is void, also when this one is no string.
       if (this.member === TYPE_KEY) this.state = role
-    } else if (role === ATTRS) {
-      this.member = this.codeOf(ATTRS_KEYS, start, end, isEscaped)
+    } else {
+      this.member = this.codeOf(role === ATTRS ? ATTRS_KEYS : URL_KEYS, start, end, isEscaped)
     }
   }
 
@@ -135,7 +144,8 @@ export class DocumentVisitor implements JsonVisitor {
     if (role >= OUTSIDE) return
     const isSource = this.member === SOURCE_KEY
     if (!this.isWanted(start, end, isSource)) return
-    const flags = (isEscaped ? IS_ESCAPED : 0) | (isSource ? IS_SOURCE : 0)
+    const isUrl = this.member === URL_KEY
+    const flags = (isEscaped ? IS_ESCAPED : 0) | (isSource ? IS_SOURCE : 0) | (isUrl ? IS_URL : 0)
     this.#unresolved.push(this.#ownerDepth, this.#strings.push(start, end, flags) - 1)
   }
 
@@ -176,7 +186,8 @@ export class DocumentVisitor implements JsonVisitor {
 
 /** The value of a JSON string. */
 export function jsonString(bytes: Uint8Array, { start, end, isEscaped }: StringSpan): string {
-  return isEscaped ? JSON.parse(textOf(bytes, start - 1, end + 1)) : textOf(bytes, start, end)
+  const text = textOf(bytes, start, end)
+  return isEscaped ? JSON.parse(`"${text}"`) : text
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

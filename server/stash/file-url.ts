@@ -19,6 +19,9 @@ export const MAX_URL_BYTES = 65_536
 const FILE_URL =
   /^(?:([hH][tT][tT][pP][sS]?):\/\/([^/?#\\@\s\p{Cc}]+))?\/(?:api\/)?files\/(?:public\/)?([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})\/([^/\\?#\p{Cc}]+)(?:[?#]|$)/u
 
+const CONTROL_CHARACTER = /\p{Cc}/u
+const WHITE_SPACE = /\s/
+
 /** Would lead out of the file route: https://url.spec.whatwg.org/#double-dot-path-segment. */
 const DOT_SEGMENT = /^(?:\.|%2[eE]){1,2}$/
 
@@ -29,10 +32,14 @@ const NOT_IN_A_NAME = /[/\\\p{Cc}]/u
  * The file that a value refers to when the whole of it, surrounding white space apart, is a URL of the wiki's own file
  * route; `undefined` for everything else.
  * @param appOrigin the wiki's public origin, as `URL.origin` writes it.
+ * @param isUrl the attribute holds a URL and nothing else, in which the wiki leaves the spaces of a file's name. Any other
+ * value with white space in it is a text that begins with a URL.
  */
-export function parseFileUrl(value: string, appOrigin: string): FileUrl | undefined {
-  const [, scheme, authority, id, name] = FILE_URL.exec(stripWhiteSpace(value)) ?? []
+export function parseFileUrl(value: string, appOrigin: string, isUrl: boolean): FileUrl | undefined {
+  const url = stripWhiteSpace(value)
+  const [, scheme, authority, id, name] = FILE_URL.exec(url) ?? []
   if (id === undefined || name === undefined || DOT_SEGMENT.test(name)) return undefined
+  if (CONTROL_CHARACTER.test(url) || (!isUrl && WHITE_SPACE.test(url))) return undefined
   if (scheme !== undefined && originOf(`${scheme}://${authority}`) !== appOrigin) return undefined
   return { attachmentId: id.toLowerCase(), name: decodedName(name) }
 }

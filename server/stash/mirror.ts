@@ -1,32 +1,16 @@
 import { setMaxListeners } from 'node:events'
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { FailureReason } from '../../shared/link.ts'
 import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
 import { storedName } from './clipped-names.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
-import type { FileReference } from './references.ts'
-
-/** A file of a page, whatever the number of references to it. */
-export interface PageFile {
-  readonly attachmentId: string
-  /** Of its first reference. */
-  readonly name: string
-  /** Some reference shows the file itself: an HTML answer is then an error page. */
-  readonly isMedia: boolean
-}
-
-/**
- * Files of one page that are mirrored at most; further ones fail as `store-full`. Each takes a few KiB of memory while the
- * page is worked on, whatever its size. Real pages have some dozens.
- */
-export const MAX_FILES = 10_000
+import { MAX_FILES, type PageFile, type References } from './references.ts'
 
 export interface MirrorResult {
-  /** Blob id of each file that was mirrored, by attachment id. */
-  readonly mirrored: ReadonlyMap<string, BlobId>
+  /** Blob id of each file that was mirrored, by its number. */
+  readonly mirrored: ReadonlyMap<number, BlobId>
   /** Why each of the others was not. */
-  readonly failed: ReadonlyMap<string, FailureReason>
+  readonly failed: ReadonlyMap<number, FailureReason>
 }
 
 export interface MirrorOptions {
@@ -47,48 +31,36 @@ export interface MirrorOptions {
   readonly onFile?: ((isMirrored: boolean) => void) | undefined
 }
 
-/** References that are looked at before the event loop gets a turn: about a millisecond. */
-const TURN_REFERENCES = 4_096
-
-/** One entry per attachment id (the name and the query do not count), in the order of the page. */
-export async function distinctFiles(references: readonly FileReference[]): Promise<PageFile[]> {
-  const files = new Map<string, PageFile>()
-  for (const [index, { attachmentId, name, isMedia }] of references.entries()) {
-    if (index % TURN_REFERENCES === TURN_REFERENCES - 1) await eventLoopTurn()
-    const known = files.get(attachmentId)
-    if (known === undefined) files.set(attachmentId, { attachmentId, name, isMedia })
-    else if (isMedia && !known.isMedia) files.set(attachmentId, { ...known, isMedia })
-  }
-  return [...files.values()]
-}
-
 /**
- * Downloads each file once into the draft. The failure of one file does not touch the others.
+ * Downloads the first {@link MAX_FILES} files of a page, each once, into the draft. The failure of one file does not touch the others.
  * @throws the reason of `signal` when the caller has gone, and unexpected errors; by then every download has ended.
  */
-export async function mirrorFiles(files: readonly PageFile[], options: MirrorOptions): Promise<MirrorResult> {
-  const mirrored = new Map<string, BlobId>()
-  const failed = new Map<string, FailureReason>()
+export async function mirrorFiles(
+  files: Pick<References, 'knownFiles' | 'file'>,
+  options: MirrorOptions,
+): Promise<MirrorResult> {
+  const mirrored = new Map<number, BlobId>()
+  const failed = new Map<number, FailureReason>()
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const ending = AbortSignal.any([signal, options.deadline])
   // One listener for each download.
   setMaxListeners(options.concurrency + 1, ending)
-  for (const { attachmentId } of files.slice(MAX_FILES)) {
-    failed.set(attachmentId, 'store-full')
-    options.onFile?.(false)
-  }
-  const queue = files.slice(0, MAX_FILES).values()
+  let next = 0
   const worker = async () => {
-    for (const file of queue) {
+    while (next < files.knownFiles) {
       signal.throwIfAborted()
-      const result = await mirrorFile(file, options, signal, ending)
-      if ('id' in result) mirrored.set(file.attachmentId, result.id)
-      else failed.set(file.attachmentId, result.reason)
+      const index = next++
+      const result =
+        index < MAX_FILES
+          ? await mirrorFile(files.file(index), options, signal, ending)
+          : ({ reason: 'store-full' } as const)
+      if ('id' in result) mirrored.set(index, result.id)
+      else failed.set(index, result.reason)
       options.onFile?.('id' in result)
     }
   }
-  const workers = Array.from({ length: Math.min(options.concurrency, files.length) }, () =>
+  const workers = Array.from({ length: options.concurrency }, () =>
     worker().catch((error: unknown) => {
       stop.abort(error)
       throw error

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { HTML_EMBED, jsonString, MEDIA, type StringSpan } from '../../shared/document-strings.ts'
 import { SLICE_BYTES, walkJson } from '../../shared/json-walker.ts'
 import { MAX_URL_BYTES, parseFileUrl } from './file-url.ts'
-import { htmlFileUrls } from './html-urls.ts'
+import { addHtmlReferences } from './html-urls.ts'
 import { PageVisitor } from './page-visitor.ts'
-import type { FileReference, ScannedPage } from './references.ts'
+import { References, type ScannedPage } from './references.ts'
 
 /** The wiki's answer is not the JSON of a page. */
 export class NotAPageError extends Error {
@@ -27,8 +27,12 @@ export class NotADocumentError extends Error {
 /** What a string costs beside its length, and how many times as much as JSON its HTML costs, in bytes scanned. */
 const STRING_COST_BYTES = 256
 const HTML_COST_FACTOR = 4
+/** Fresh memory costs about 4 ms a MiB. */
+const COPY_SLICE_BYTES = 262_144
 /** UTF-8 is checked with SIMD. */
 const UTF8_SLICE_BYTES = 1_048_576
+/** What may be held of an answer beside its document. */
+const MAX_KEPT_ENVELOPE_BYTES = 65_536
 /** A longer title is left out: it goes into a link, which a model reads. */
 const MAX_TITLE_BYTES = 65_536
 
@@ -36,8 +40,9 @@ const MAX_TITLE_BYTES = 65_536
  * Reads the answer of `pages/info`: what the page is, where its content lies, and where in it the file URLs are. Yields
  * every 64 KiB, so that the caller can give the event loop a turn. Takes any depth and number of nodes.
  *
- * A file URL is a string inside the `attrs` of any node or mark that is one as a whole ({@link parseFileUrl}), or one in
- * the HTML of `htmlEmbed.attrs.source` ({@link htmlFileUrls}). Of members with the same name the last counts.
+ * A file URL is a string inside the `attrs` of any node or mark that is one as a whole ({@link parseFileUrl}), except
+ * `htmlEmbed.attrs.source`, in whose HTML the attributes count ({@link addHtmlReferences}). Of members with the same name
+ * the last counts.
  * @param answer the bytes of the answer, which must not change meanwhile.
  * @param appOrigin the wiki's public origin.
  * @throws {NotAPageError} it is not UTF-8, not JSON, or has no object `data`
@@ -54,13 +59,27 @@ export function* scanPage(answer: Buffer, appOrigin: string): Generator<void, Sc
   if (!page.hasData) throw new NotAPageError('there is no object `data`')
   if (page.contentKind === 'other') throw new NotADocumentError()
   const isEmpty = page.contentKind === 'empty'
+  const document = isEmpty ? null : yield* released(answer.subarray(page.contentStart, page.contentEnd))
+  const references = new References(document ?? Buffer.alloc(0), appOrigin)
+  if (document !== null) yield* addReferences(references, document, page, appOrigin)
   return {
     title: shortText(answer, page.title),
     updatedAt: dateOf(shortText(answer, page.updatedAt)),
     isDeleted: page.isDeleted,
-    content: isEmpty ? null : { start: page.contentStart, end: page.contentEnd },
-    references: yield* referencesIn(answer, page, appOrigin),
+    document,
+    references: references.complete(),
   }
+}
+
+/** The document without the rest of its answer where that is large: only the document's bytes are reserved. */
+function* released(document: Buffer): Generator<void, Buffer, void> {
+  if (document.buffer.byteLength - document.length <= MAX_KEPT_ENVELOPE_BYTES) return document
+  const copy = Buffer.allocUnsafeSlow(document.length)
+  for (let at = 0; at < document.length; at += COPY_SLICE_BYTES) {
+    document.copy(copy, at, at, at + COPY_SLICE_BYTES)
+    yield
+  }
+  return copy
 }
 
 /** JSON is UTF-8 (RFC 8259 §8.1). */
@@ -79,31 +98,31 @@ function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80
 }
 
-function* referencesIn(
-  answer: Buffer,
+function* addReferences(
+  references: References,
+  document: Buffer,
   page: PageVisitor,
   appOrigin: string,
-): Generator<void, FileReference[], void> {
-  const references: FileReference[] = []
+): Generator<void, void, void> {
   let work = 0
-  for (const string of page.attributeStrings()) {
-    const { start, end, isSource, nodeType } = string
+  for (const { isSource, isUrl, nodeType, isEscaped, ...span } of page.attributeStrings()) {
+    const start = span.start - page.contentStart
+    const end = span.end - page.contentStart
+    const string = { start, end, isEscaped }
     const length = end - start
-    const file = length > MAX_URL_BYTES ? undefined : parseFileUrl(jsonString(answer, string), appOrigin)
     work += STRING_COST_BYTES + Math.min(length, MAX_URL_BYTES)
-    if (file !== undefined) {
-      const { attachmentId, name } = file
-      references.push({ attachmentId, name, start, end, isMedia: nodeType === MEDIA })
-    } else if (isSource && nodeType === HTML_EMBED) {
-      for (const reference of yield* htmlFileUrls(answer, string, appOrigin)) references.push(reference)
+    if (isSource && nodeType === HTML_EMBED) {
+      yield* addHtmlReferences(references, document, string, appOrigin)
       work += HTML_COST_FACTOR * length
+    } else if (length <= MAX_URL_BYTES) {
+      const file = parseFileUrl(jsonString(document, string), appOrigin, isUrl)
+      if (file !== undefined) references.add(file.attachmentId, start, end, nodeType === MEDIA)
     }
     if (work >= SLICE_BYTES) {
       work = 0
       yield
     }
   }
-  return references
 }
 
 /** The text of a string; empty when it is longer than a link can carry. */

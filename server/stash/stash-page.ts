@@ -15,10 +15,10 @@ import { clippedTitle, listedName } from './clipped-names.ts'
 import { StashError } from './errors.ts'
 import { BusyError } from './fair-queue.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
-import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
+import { mirrorFiles } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
 import { scanPage } from './page-scan.ts'
-import type { ScannedPage } from './references.ts'
+import type { References, ScannedPage } from './references.ts'
 import { rewrite, rewrittenUpperBound } from './rewrite.ts'
 
 export interface StashOptions {
@@ -89,9 +89,10 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
   const linkPrefix = options.publicUrl + BLOB_PATH
   const draft = options.store.open(request.user)
   try {
-    const { answer, page, document } = await readAndReserve(pageId, draft, request, options)
-    const files = await distinctFiles(page.references)
-    const progress = { files: files.length, mirrored: 0, failed: 0 }
+    const { page, document } = await readAndReserve(pageId, draft, request, options)
+    const files = page.references
+    const unknownFiles = files.distinctFiles - files.knownFiles
+    const progress = { files: files.distinctFiles, mirrored: 0, failed: unknownFiles }
     request.onProgress?.({ ...progress })
     const { mirrored, failed } = await mirrorFiles(files, {
       wiki: options.wiki,
@@ -108,11 +109,13 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       },
     })
     const link = (id: BlobId) => linkPrefix + id
-    const links = new Map([...mirrored].map(([attachmentId, id]) => [attachmentId, link(id)]))
+    const links: (string | undefined)[] = []
+    for (const [file, id] of mirrored) links[file] = link(id)
     const { writing } = options.largeDocuments
-    const release = answer.length > LARGE_ANSWER_BYTES ? await writing.acquire(signal) : undefined
+    const isLarge = (page.document?.length ?? 0) > LARGE_ANSWER_BYTES
+    const release = isLarge ? await writing.acquire(signal) : undefined
     try {
-      await writeInSlices(document, rewrite(answer, page, links))
+      await writeInSlices(document, rewrite(page, links))
     } finally {
       release?.()
     }
@@ -121,6 +124,7 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
     const title = clippedTitle(page.title)
     const stash = await draft.commit({ title })
     for (const reason of failed.values()) options.counters.filesFailed[reason]++
+    options.counters.filesFailed['store-full'] += unknownFiles
     options.counters.filesMirrored += mirrored.size
     return {
       uri: link(stash.document.id),
@@ -129,7 +133,7 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       expiresAt: options.clock.date(stash.document.expiresAt),
       title,
       updatedAt: page.updatedAt,
-      images: { mirrored: mirrored.size, failed: failed.size },
+      images: { mirrored: mirrored.size, failed: progress.failed },
       failures: listedFailures(files, failed),
     }
   } finally {
@@ -138,22 +142,16 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
 }
 
 /** The first failures, in the order of the page. */
-function listedFailures(
-  files: readonly PageFile[],
-  failed: ReadonlyMap<string, FailureReason>,
-): FileFailure[] {
-  const listed: FileFailure[] = []
-  for (const { attachmentId, name } of files) {
-    const reason = failed.get(attachmentId)
-    if (reason !== undefined) listed.push({ attachmentId, name: listedName(name), reason })
-    if (listed.length === MAX_LISTED_FAILURES) break
-  }
-  return listed
+function listedFailures(files: References, failed: ReadonlyMap<number, FailureReason>): FileFailure[] {
+  const first = Array.from(failed).sort(([a], [b]) => a - b)
+  return first.slice(0, MAX_LISTED_FAILURES).map(([file, reason]) => {
+    const { attachmentId, name } = files.file(file)
+    return { attachmentId, name: listedName(name), reason }
+  })
 }
 
 interface ReadPage {
-  /** The wiki's answer. The document's reservation counts its bytes until they are written. */
-  readonly answer: Buffer
+  /** The document's reservation counts its bytes until they are written. */
   readonly page: ScannedPage
   readonly document: BlobWriter
 }
@@ -189,7 +187,7 @@ async function readAndReserve(
         { neededBytes: upperBound },
       )
     }
-    return { answer, page, document: await draft.document(upperBound) }
+    return { page, document: await draft.document(upperBound) }
   } finally {
     release?.()
   }

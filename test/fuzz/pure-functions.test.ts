@@ -8,7 +8,7 @@ import { isAcceptedHost } from '../../server/internal/request-guard.ts'
 import { errorForLog, withoutSecrets } from '../../server/ops/log.ts'
 import { errorDetail, errorMessage, toRpcError } from '../../server/rpc/errors.ts'
 import { clippedTitle, listedName } from '../../server/stash/clipped-names.ts'
-import { distinctFiles } from '../../server/stash/mirror.ts'
+import { References } from '../../server/stash/references.ts'
 import { cover, coversAll, MAX_COVERED_RANGES } from '../../server/store/memory/coverage.ts'
 import { BLOB_ID_PATTERN } from '../../shared/blob-path.ts'
 import { FUZZ_TIMEOUT_MS, PURE_RUNS } from './runs.ts'
@@ -170,25 +170,40 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
     )
   })
 
-  it('distinct files are each attachment once, in order, shown if any of its places shows it', async () => {
+  it('the files of references are each attachment once, in order, shown if any of its places shows it', () => {
     const reference = fc.record({
-      attachmentId: fc.constantFrom('a', 'b', 'c', 'd'),
-      name: text,
-      start: fc.nat(),
-      end: fc.nat(),
+      attachmentId: fc
+        .constantFrom(...'abcd')
+        .map((digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`),
+      name: fc.stringMatching(/^[a-zф🚀]{1,5}$/u),
       isMedia: fc.boolean(),
     })
-    await fc.assert(
-      fc.asyncProperty(fc.array(reference, { maxLength: 12 }), async (references) => {
-        const files = await distinctFiles(references)
-        expect(files.map(({ attachmentId }) => attachmentId)).toEqual([
-          ...new Set(references.map(({ attachmentId }) => attachmentId)),
-        ])
-        for (const file of files) {
-          const places = references.filter(({ attachmentId }) => attachmentId === file.attachmentId)
-          expect(file.name).toBe(places[0]?.name)
-          expect(file.isMedia).toBe(places.some(({ isMedia }) => isMedia))
+    fc.assert(
+      fc.property(fc.array(reference, { maxLength: 100 }), (places) => {
+        const urls = places.map(({ attachmentId, name }) => `/api/files/${attachmentId}/${name}`)
+        const references = new References(Buffer.from(urls.join('')), 'https://wiki.example.org')
+        let end = 0
+        for (const [index, { attachmentId, isMedia }] of places.entries()) {
+          const start = end
+          end += Buffer.byteLength(urls[index] ?? '')
+          references.add(attachmentId, start, end, isMedia)
         }
+        references.complete()
+        const files = Array.from({ length: references.knownFiles }, (_, index) => references.file(index))
+        expect(files.map(({ attachmentId }) => attachmentId)).toEqual([
+          ...new Set(places.map(({ attachmentId }) => attachmentId)),
+        ])
+        expect(references.distinctFiles).toBe(files.length)
+        for (const file of files) {
+          const own = places.filter(({ attachmentId }) => attachmentId === file.attachmentId)
+          expect(file.name).toBe(own[0]?.name)
+          expect(file.isMedia).toBe(own.some(({ isMedia }) => isMedia))
+        }
+        const spans = [...references.spans()]
+        expect(spans.map(({ file }) => files[file]?.attachmentId)).toEqual(
+          places.map(({ attachmentId }) => attachmentId),
+        )
+        expect(places.map((_, index) => references.at(index).name)).toEqual(places.map(({ name }) => name))
       }),
       PURE_RUNS,
     )
