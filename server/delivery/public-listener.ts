@@ -54,11 +54,13 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     connectionsCheckingInterval: Math.max(1, Math.min(2_000, limits.headersTimeoutMs / 4)),
     // Node would answer 400 by itself, without a body.
     requireHostHeader: false,
+    maxHeaderSize: limits.maxHeaderBytes,
   })
+  // Node drops the lines beyond: one of them tells that there were too many.
+  server.maxHeadersCount = limits.maxHeaderLines + 1
   // A consumer that closes its half after the request still gets its answer: without this, node ends the connection
   // then, whatever is still to be sent (lib/_http_server.js, `socketOnEnd`).
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.maxConnections = limits.maxConnections
   // For what `ResponseTimeouts` does not watch, such as problems that are not read.
   server.timeout = 2 * limits.noProgressMs
 
@@ -100,8 +102,10 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     serverFactory(route) {
       server.on('request', (req, res) => {
         if (!connections.admit(req, res)) return
-        if (!hasHost(req)) refuse(req, res, HOST_MISSING)
+        if (req.rawHeaders.length / 2 > limits.maxHeaderLines) refuse(req, res, HEADERS_TOO_LARGE)
+        else if (!hasHost(req)) refuse(req, res, HOST_MISSING)
         else route(withPathAsSent(req), res)
+        forgetFields(req)
       })
       return server
     },
@@ -152,11 +156,24 @@ function brokenRequestProblem(code: string | undefined): Problem {
   }
 }
 
-/** The router decodes a path and cuts it at a `#`; either would give a blob a second address. */
+/**
+ * The router decodes a path and cuts it at a `#`: either would give a blob a second address. A query means nothing here,
+ * and parsed takes a multiple of its bytes.
+ */
 function withPathAsSent(req: IncomingMessage): IncomingMessage {
-  const { url = '' } = req
-  if (url.includes('%') || url.includes('#')) req.url = url.replaceAll('%', '%25').replaceAll('#', '%23')
+  const [path = ''] = (req.url ?? '').split('?', 1)
+  req.url = path.includes('%') || path.includes('#') ? path.replace(/[%#]/g, encodeURIComponent) : path
   return req
+}
+
+const NO_FIELDS = {}
+const NO_LINES: string[] = []
+
+/** The request lives as long as its response, which may be long; its fields have been read. */
+function forgetFields(req: IncomingMessage): void {
+  req.headers = NO_FIELDS
+  req.rawHeaders = NO_LINES
+  req.url = ''
 }
 
 /** RFC 9112 §3.2: 400 to an HTTP/1.1 request without Host, or with two. */

@@ -1,4 +1,5 @@
 import { readConfig } from '../../../server/config.ts'
+import { keepHeapSmall } from '../../../server/ops/heap.ts'
 import { createLog } from '../../../server/ops/log.ts'
 import { startSandbox } from '../../../server/sandbox.ts'
 import type { UserId } from '../../../server/store/store.ts'
@@ -9,6 +10,7 @@ import { processCommands } from './process-commands.ts'
 
 /** The service as `server/main.ts` starts it: configured by the environment, its log on standard output. */
 const config = readConfig(process.env)
+keepHeapSmall()
 const sandbox = await startSandbox(config, { log: createLog(config.logLevel) })
 
 const USER = 'bench' as UserId
