@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Store } from '../store/store.ts'
@@ -124,12 +125,31 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   app.setNotFoundHandler(({ raw }, reply) => refuse(raw, reply.hijack().raw, NO_SUCH_ROUTE))
   const { logAnswer, flush } = batchingAnswerLogger(log)
   app.register(blobPlugin, { store, log, logAnswer, counters, now, responseTimeouts })
-  app.addHook('preClose', (done) => {
+  app.addHook('preClose', async () => {
+    await acceptQueued(server)
     connections.stop()
-    done()
   })
   app.addHook('onClose', async () => flush())
   return app
+}
+
+/** At most so many turns of the event loop. */
+const MAX_ACCEPTING_TURNS = 100
+
+/** Resolves after a turn of the event loop without a new connection: the kernel resets those that it holds at a close. */
+async function acceptQueued(server: Server): Promise<void> {
+  let accepted = true
+  const onConnection = () => {
+    accepted = true
+  }
+  server.on('connection', onConnection)
+  for (let turn = 0; accepted && turn < MAX_ACCEPTING_TURNS; turn++) {
+    accepted = false
+    // The first ends this turn, the second one that looks for connections.
+    await eventLoopTurn()
+    await eventLoopTurn()
+  }
+  server.off('connection', onConnection)
 }
 
 /** Answers what node could not read as a request, if the socket is free for an answer. */
