@@ -24,6 +24,7 @@ export interface Config {
   readonly fetchConcurrency: number
   readonly fetchTimeoutMs: number
   readonly stashTimeoutMs: number
+  readonly drainDelayMs: number
   readonly logLevel: string
 }
 
@@ -135,6 +136,7 @@ const environmentSchema = z.object({
   SANDBOX_FETCH_CONCURRENCY: wholeNumber('downloads', 1, 100).default(6),
   SANDBOX_FETCH_TIMEOUT_MS: milliseconds.default(30_000),
   SANDBOX_STASH_TIMEOUT_MS: milliseconds.default(45_000),
+  SANDBOX_DRAIN_DELAY_MS: wholeNumber('milliseconds', 0, MAX_TIMER_MS).default(0),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: (issue) =>
@@ -183,6 +185,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     fetchConcurrency: env.SANDBOX_FETCH_CONCURRENCY,
     fetchTimeoutMs: env.SANDBOX_FETCH_TIMEOUT_MS,
     stashTimeoutMs: env.SANDBOX_STASH_TIMEOUT_MS,
+    drainDelayMs: env.SANDBOX_DRAIN_DELAY_MS,
     logLevel: env.LOG_LEVEL,
   }
 }

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { BLOB_PATH } from '../shared/link.ts'
 import type { SandboxStats } from '../shared/stats.ts'
@@ -79,6 +80,8 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
   const stop = async () => {
     health.stopping()
     stopping.abort(new StoppingError())
+    // Who watches the readiness has this long to send no more; what still comes is answered.
+    if (config.drainDelayMs > 0) await delay(config.drainDelayMs)
     // The internal listener stays until the deliveries are done, to tell that it is not ready.
     await publicListener.close()
     if (internalListener !== undefined) await closeWithin(internalListener, INTERNAL_DRAIN_MS)

@@ -33,6 +33,7 @@ export const SERVICE_VARIABLES: Readonly<Record<string, string>> = {
   SANDBOX_FETCH_CONCURRENCY: 'downloads at once per stash (6)',
   SANDBOX_FETCH_TIMEOUT_MS: 'one download (30000)',
   SANDBOX_STASH_TIMEOUT_MS: 'one whole stash (45000)',
+  SANDBOX_DRAIN_DELAY_MS: 'how long a stop goes on accepting while it is not ready (0)',
   LOG_LEVEL: 'fatal, error, warn, info, debug, trace or silent (info)',
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { BLOB_ID_PATTERN, BLOB_PATH } from '../../shared/blob-path.ts'
 import { countStatus, type DeliveryCounters, newDeliveryCounters } from '../ops/counters.ts'
@@ -83,11 +83,11 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
   function answerRequest(request: BlobRequest, reply: FastifyReply): void {
     reply.hijack()
     const { id } = request.params
-    if (announcesContent(request.raw)) refuse(request.raw, reply.raw, CONTENT_REFUSED)
+    const { raw: req } = request
+    if (announcesContent(req)) refuse(req, reply.raw, CONTENT_REFUSED)
     // Not even a look-up for what cannot be an id.
-    else if (!BLOB_ID_PATTERN.test(id) || isDecoded(request.raw))
-      refuse(request.raw, reply.raw, BLOB_NOT_FOUND)
-    else void lookUpAndAnswer(request.raw, reply.raw, id, request.id)
+    else if (!BLOB_ID_PATTERN.test(id) || isDecoded(req)) refuse(req, reply.raw, BLOB_NOT_FOUND)
+    else void lookUpAndAnswer(req, reply.raw, req.headers, id, request.id)
   }
 
   function answerPreflight(req: IncomingMessage, res: ServerResponse): void {
@@ -95,12 +95,19 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
     else writeHead(res, 204, [...PREFLIGHT_FIELDS]).end()
   }
 
-  async function lookUpAndAnswer(req: IncomingMessage, res: ServerResponse, id: string, requestId: string) {
+  /** @param fields the request's, of which it may be rid when the look-up ends */
+  async function lookUpAndAnswer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    fields: IncomingHttpHeaders,
+    id: string,
+    requestId: string,
+  ): Promise<void> {
     let lease: BlobLease | undefined
     try {
       lease = await store.read(id)
       if (lease === undefined) refuse(req, res, BLOB_NOT_FOUND)
-      else answer(req, res, lease, requestId)
+      else answer(req, res, fields, lease, requestId)
     } catch (error) {
       lease?.release()
       log.error({ requestId, err: error }, 'a GET failed unexpectedly')
@@ -110,7 +117,13 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
   }
 
   /** Carries out what `decide` decides, and says so to the store, the counters and the log. */
-  function answer(req: IncomingMessage, res: ServerResponse, lease: BlobLease, requestId: string): void {
+  function answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    fields: IncomingHttpHeaders,
+    lease: BlobLease,
+    requestId: string,
+  ): void {
     const { blob } = lease
     const method = req.method === 'HEAD' ? 'HEAD' : 'GET'
     const startedAt = performance.now()
@@ -125,7 +138,7 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
       ended(499, 'aborted', 0)
       return
     }
-    const decision = decide(method, req.headers, blob)
+    const decision = decide(method, fields, blob)
     const { status } = decision
     if (method === 'GET' && (status === 200 || status === 206)) {
       const range = status === 206 ? decision.range : undefined

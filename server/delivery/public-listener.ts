@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { countStatus, type DeliveryCounters, newDeliveryCounters } from '../ops/counters.ts'
@@ -54,11 +55,13 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     connectionsCheckingInterval: Math.max(1, Math.min(2_000, limits.headersTimeoutMs / 4)),
     // Node would answer 400 by itself, without a body.
     requireHostHeader: false,
+    maxHeaderSize: limits.maxHeaderBytes,
   })
+  // Node drops the lines beyond: one of them tells that there were too many.
+  server.maxHeadersCount = limits.maxHeaderLines + 1
   // A consumer that closes its half after the request still gets its answer: without this, node ends the connection
   // then, whatever is still to be sent (lib/_http_server.js, `socketOnEnd`).
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.maxConnections = limits.maxConnections
   // For what `ResponseTimeouts` does not watch, such as problems that are not read.
   server.timeout = 2 * limits.noProgressMs
 
@@ -100,8 +103,10 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     serverFactory(route) {
       server.on('request', (req, res) => {
         if (!connections.admit(req, res)) return
-        if (!hasHost(req)) refuse(req, res, HOST_MISSING)
+        if (req.rawHeaders.length / 2 > limits.maxHeaderLines) refuse(req, res, HEADERS_TOO_LARGE)
+        else if (!hasHost(req)) refuse(req, res, HOST_MISSING)
         else route(withPathAsSent(req), res)
+        forgetFields(req)
       })
       return server
     },
@@ -120,12 +125,31 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   app.setNotFoundHandler(({ raw }, reply) => refuse(raw, reply.hijack().raw, NO_SUCH_ROUTE))
   const { logAnswer, flush } = batchingAnswerLogger(log)
   app.register(blobPlugin, { store, log, logAnswer, counters, now, responseTimeouts })
-  app.addHook('preClose', (done) => {
+  app.addHook('preClose', async () => {
+    await acceptQueued(server)
     connections.stop()
-    done()
   })
   app.addHook('onClose', async () => flush())
   return app
+}
+
+/** At most so many turns of the event loop. */
+const MAX_ACCEPTING_TURNS = 100
+
+/** Resolves after a turn of the event loop without a new connection: the kernel resets those that it holds at a close. */
+async function acceptQueued(server: Server): Promise<void> {
+  let accepted = true
+  const onConnection = () => {
+    accepted = true
+  }
+  server.on('connection', onConnection)
+  for (let turn = 0; accepted && turn < MAX_ACCEPTING_TURNS; turn++) {
+    accepted = false
+    // The first ends this turn, the second one that looks for connections.
+    await eventLoopTurn()
+    await eventLoopTurn()
+  }
+  server.off('connection', onConnection)
 }
 
 /** Answers what node could not read as a request, if the socket is free for an answer. */
@@ -152,11 +176,24 @@ function brokenRequestProblem(code: string | undefined): Problem {
   }
 }
 
-/** The router decodes a path and cuts it at a `#`; either would give a blob a second address. */
+/**
+ * The router decodes a path and cuts it at a `#`: either would give a blob a second address. A query means nothing here,
+ * and parsed takes a multiple of its bytes.
+ */
 function withPathAsSent(req: IncomingMessage): IncomingMessage {
-  const { url = '' } = req
-  if (url.includes('%') || url.includes('#')) req.url = url.replaceAll('%', '%25').replaceAll('#', '%23')
+  const [path = ''] = (req.url ?? '').split('?', 1)
+  req.url = path.includes('%') || path.includes('#') ? path.replace(/[%#]/g, encodeURIComponent) : path
   return req
+}
+
+const NO_FIELDS = {}
+const NO_LINES: string[] = []
+
+/** The request lives as long as its response, which may be long; its fields have been read. */
+function forgetFields(req: IncomingMessage): void {
+  req.headers = NO_FIELDS
+  req.rawHeaders = NO_LINES
+  req.url = ''
 }
 
 /** RFC 9112 §3.2: 400 to an HTTP/1.1 request without Host, or with two. */

@@ -35,6 +35,7 @@ describe('the configuration', () => {
       fetchConcurrency: 6,
       fetchTimeoutMs: 30_000,
       stashTimeoutMs: 45_000,
+      drainDelayMs: 0,
       logLevel: 'info',
     })
   })
@@ -58,6 +59,7 @@ describe('the configuration', () => {
         SANDBOX_FETCH_CONCURRENCY: '5',
         SANDBOX_FETCH_TIMEOUT_MS: '6',
         SANDBOX_STASH_TIMEOUT_MS: '7',
+        SANDBOX_DRAIN_DELAY_MS: '8',
         LOG_LEVEL: 'debug',
       }),
     ).toEqual({
@@ -77,6 +79,7 @@ describe('the configuration', () => {
       fetchConcurrency: 5,
       fetchTimeoutMs: 6,
       stashTimeoutMs: 7,
+      drainDelayMs: 8,
       logLevel: 'debug',
     })
   })

@@ -159,6 +159,18 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     expect(service.lines.at(-1)?.msg).toBe('stopped')
   })
 
+  it('with a drain delay: is not ready, and still answers each of 30 new connections', async () => {
+    service = await startService('', { SANDBOX_DRAIN_DELAY_MS: '2000' })
+    fileUri = await stashFile()
+    service.child.kill('SIGTERM')
+    await service.logged(STOPPING)
+    expect((await readiness()).status).toBe(503)
+    const readers = await Promise.all(Array.from({ length: 30 }, () => openReader()))
+    const bodies = await Promise.all(readers.map((reader) => reader.body()))
+    expect(bodies.map((body) => sha256Of(body))).toEqual(Array(30).fill(sha256Of(bytes)))
+    expect(await service.exited).toEqual([0, null])
+  })
+
   it('is logged before that the service has stopped, although the log is slower than the stop', async () => {
     // Log lines are written by libuv's threads: the only one has something else to do for as long as a stop takes.
     const busy = `import { pbkdf2 } from 'node:crypto'

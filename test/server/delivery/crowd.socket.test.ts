@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -118,6 +119,33 @@ test.each([
   await gone(socket)
   await listener.close()
   expect(listener.counters).toMatchObject(counted)
+})
+
+test('a request behind another one ends its connection when as many wait as may, and no other connection', async () => {
+  listener = await startListener({ limits: { maxWaiting: 3 } })
+  const { id } = await listener.put(Buffer.alloc(20 * MIB, 'x'))
+  const patient = await slowReader(`/api/sb/${id}`, 4)
+  expect((await listener.store.stats()).openResponses).toBe(4)
+  const late = await slowReader(`/api/sb/${id}`, 1)
+  late.write(`GET /api/sb/${id} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  await expect.poll(async () => (await listener.store.stats()).openResponses).toBe(4)
+  // Room again once the others have gone.
+  patient.destroy()
+  await expect.poll(async () => (await listener.store.stats()).openResponses).toBe(0)
+  await slowReader(`/api/sb/${id}`, 4)
+  expect((await listener.store.stats()).openResponses).toBe(4)
+})
+
+test('nothing of a request but its answer is held while a reader takes its time', async () => {
+  listener = await startListener()
+  const { id } = await listener.put(Buffer.alloc(20 * MIB, 'x'))
+  const requests: IncomingMessage[] = []
+  listener.server.on('request', (req: IncomingMessage) => requests.push(req))
+  const query = 'a=b&'.repeat(500)
+  await slowReader(`/api/sb/${id}?${query}`, 1)
+  expect(requests.map(({ headers, rawHeaders, url }) => ({ headers, rawHeaders, url }))).toEqual([
+    { headers: {}, rawHeaders: [], url: '' },
+  ])
 })
 
 test('32 requests at once for no blob are all answered, and so are 32 more', async () => {

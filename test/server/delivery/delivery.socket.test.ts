@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { BlobId, BlobInfo, BlobLease, ByteRange, Store } from '../../../server/store/store.ts'
 import { exchange, openSocket, parseResponse, readToEnd, request } from './raw-http.ts'
@@ -358,6 +359,21 @@ describe('a stop', () => {
     await listener.close()
     expect(store.releases).toEqual([undefined])
     expect(listener.counters).toMatchObject({ completed: 0, aborted: 1 })
+  })
+
+  test('answers connections that the kernel had made before it', async () => {
+    await listenTo(inOneView(1_000))
+    // All are made by the kernel before the listener gets to know of any.
+    const sockets = Array.from({ length: 30 }, () => connect(listener.port, '127.0.0.1'))
+    const closed = listener.close()
+    const responses = await Promise.all(
+      sockets.map(async (socket) => {
+        socket.write(`GET /api/sb/${ID} HTTP/1.1\r\nHost: a\r\n\r\n`)
+        return parseResponse(await readToEnd(socket))
+      }),
+    )
+    expect(responses.map(({ status, body }) => [status, body.length])).toEqual(Array(30).fill([200, 1_000]))
+    await closed
   })
 
   test('takes no new connections, and says goodbye on those that it answers', async () => {

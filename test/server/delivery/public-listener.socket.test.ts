@@ -415,10 +415,22 @@ describe('what is hardly HTTP', () => {
     expectProblem(await exchange(listener.port, bytes), 404, NO_SUCH_ROUTE)
   })
 
-  test('a header section of 17 KiB is a 431, and so is a URL of that size', async () => {
-    const long = 'a'.repeat(17 * 1024)
+  test.each([8, 17])('a header section of %i KiB is a 431, and so is a URL of that size', async (kib) => {
+    const long = 'a'.repeat(kib * 1024)
     expectProblem(await exchange(listener.port, request('GET', '/', [['X', long]])), 431, HEADERS_TOO_LARGE)
     expectProblem(await exchange(listener.port, request('GET', `/${long}`)), 431, HEADERS_TOO_LARGE)
+  })
+
+  test('7.5 KiB of header section are read, and so are 100 lines; 101 are a 431', async () => {
+    const long = 'a'.repeat(7_680)
+    expect((await exchange(listener.port, request('GET', target(), [['Cookie', long]]))).status).toBe(200)
+    // `request` writes two lines of its own.
+    const lines = (count: number) => Array.from({ length: count - 2 }, (_, at) => [`X${at}`, 'y'] as const)
+    expect((await exchange(listener.port, request('GET', target(), lines(100)))).status).toBe(200)
+    for (const count of [101, 102, 500]) {
+      const response = await exchange(listener.port, request('GET', target(), lines(count)))
+      expectProblem(response, 431, HEADERS_TOO_LARGE)
+    }
   })
 
   test('any bytes at all are answered with at most a 4xx problem, or the connection ends', async () => {
@@ -463,11 +475,44 @@ describe('time limits', () => {
     expect(parseResponse(bytes).status).toBe(404)
     await hasty.close()
   })
+})
 
-  test('connections beyond the cap are closed as they come', async () => {
+describe('a connection beyond the cap', () => {
+  const HEAD = 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+  test('takes the place of the one that has been idle for longest', async () => {
+    const small = await startListener({ limits: { maxConnections: 3 } })
+    const [used, silent, usedLater] = [
+      await openSocket(small.port),
+      await openSocket(small.port),
+      await openSocket(small.port),
+    ]
+    const ended: string[] = []
+    for (const [name, socket] of Object.entries({ used, silent, usedLater }))
+      socket.on('close', () => ended.push(name))
+    for (const socket of [usedLater, used]) {
+      socket.write(HEAD)
+      await once(socket, 'data')
+    }
+    for (const [at, name] of ['silent', 'usedLater', 'used'].entries()) {
+      const newcomer = await openSocket(small.port)
+      await expect.poll(() => ended).toHaveLength(at + 1)
+      expect(ended.at(-1)).toBe(name)
+      newcomer.write(HEAD)
+      expect(String(await once(newcomer, 'data'))).toMatch(/^HTTP\/1.1 404 /)
+    }
+    await small.close()
+  })
+
+  test('is closed as it comes when all others are busy', async () => {
     const small = await startListener({ limits: { maxConnections: 1 } })
+    const { id } = await small.put(Buffer.alloc(20 * 2 ** 20, 'x'))
     const first = await openSocket(small.port)
+    first.write(`GET /api/sb/${id} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await once(first, 'data')
+    first.pause()
     expect((await exchangeBytes(small.port, '')).length).toBe(0)
+    expect((await small.store.stats()).openResponses).toBe(1)
     first.destroy()
     await small.close()
   })
