@@ -1,4 +1,10 @@
-import { Command, type Command as CommanderCommand, InvalidArgumentError } from 'commander'
+import {
+  Command,
+  type Command as CommanderCommand,
+  CommanderError,
+  InvalidArgumentError,
+  Option,
+} from 'commander'
 import {
   CHECK_HELP,
   GET_HELP,
@@ -50,7 +56,14 @@ export function createProgram({ environment, output, onExitCode }: ProgramOption
     .description(
       'Hands a wiki page with its files from one tool to another as one short-lived anonymous link.',
     )
-    .version(VERSION)
+    .version(VERSION, '-v, --version')
+    // Commander's default, which earlier versions had.
+    .addOption(new Option('-V').hideHelp())
+    .on('option:V', () => {
+      output.line(VERSION)
+      throw new CommanderError(0, 'commander.version', VERSION)
+    })
+    // Commander's own `help` answers an unknown command with the whole help, not with an error.
     .helpCommand(false)
     .configureHelp({ styleTitle: bold })
     .addHelpText('after', exitCodeTable)
@@ -101,7 +114,15 @@ export function createProgram({ environment, output, onExitCode }: ProgramOption
       onExitCode(await runCommand(mcp, { output, environment, signals: 'command' }))
     }),
   ]
-  for (const command of commands) {
+  const help = new Command('help')
+    .summary('Explain a command.')
+    .argument('[command]', 'the command; default: the command line as a whole')
+    .action((name?: string) => {
+      const found = name === undefined ? program : commands.find((command) => command.name() === name)
+      if (found !== undefined) found.help()
+      program.error(`error: unknown command '${name}'`, { code: 'commander.unknownCommand' })
+    })
+  for (const command of [...commands, help]) {
     const path = `${program.name()} ${command.name()}`
     program.addCommand(command.exitOverride().showHelpAfterError(`(see ${path} --help)`))
   }

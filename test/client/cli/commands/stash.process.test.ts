@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stashJsonSchema } from '../../../../client/cli/json-schemas.ts'
+import { VERSION } from '../../../../client/cli/version.ts'
 import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
 import { type Cli, errorOf, jsonOf, startCli } from '../cli-process.ts'
@@ -194,6 +195,24 @@ describe('the command line', () => {
       exitCode: 2,
     })
     expect(await cli.run(['bake'])).toMatchObject({ code: 2 })
+  })
+
+  it('explains a command by `help` as by --help, and itself without one', async () => {
+    const { text } = await cli.run(['pull', '--help'])
+    expect(text).toContain('Usage: blob-sandbox pull [options] <link> <folder>')
+    expect(await cli.run(['help', 'pull'])).toMatchObject({ code: 0, text, stderr: '' })
+    const whole = await cli.run(['help'])
+    expect(whole).toMatchObject({ code: 0, text: (await cli.run(['--help'])).text, stderr: '' })
+    expect(whole.text).toContain('Usage: blob-sandbox [options] [command]')
+    expect(await cli.run(['help', 'bake'])).toMatchObject({
+      code: 2,
+      text: '',
+      stderr: "error: unknown command 'bake'\n(see blob-sandbox --help)\n",
+    })
+  })
+
+  it.each(['-v', '-V', '--version'])('prints its version with %s', async (flag) => {
+    expect(await cli.run([flag])).toMatchObject({ code: 0, text: `${VERSION}\n`, stderr: '' })
   })
 
   it('takes no credentials as arguments', async () => {
