@@ -73,7 +73,7 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
   const activity = startActivity(counters, clock)
   const stats = () => sandboxStats(store, counters, clock)
   const stopping = new AbortController()
-  const publicListener = createPublicListener({ store, log, counters: counters.deliveries, now })
+  const publicListener = createPublicListener({ store, log, counters: counters.deliveries })
   let internalListener: FastifyInstance | undefined
   let stopped: Promise<void> | undefined
 

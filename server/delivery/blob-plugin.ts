@@ -30,8 +30,6 @@ export interface BlobPluginOptions {
   readonly logAnswer?: LogAnswer
   /** Where to count. Default: counters of its own. */
   readonly counters?: DeliveryCounters
-  /** The store's clock, milliseconds. Default: the wall clock, as the store's. */
-  readonly now?: () => number
   /** Which responses are cut. Default: those that `DEFAULT_LIMITS` says, by a timer that goes with the application. */
   readonly responseTimeouts?: ResponseTimeouts
 }
@@ -57,10 +55,10 @@ const ROUTE = `${BLOB_PATH}:id(.+)`
  * (`reply.hijack()`): fields set with `reply.header()`, `onSend` hooks and the error handler have no effect on it.
  */
 export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, options, done) => {
-  const { store, log = app.log, counters = newDeliveryCounters(), now = Date.now } = options
+  const { store, log = app.log, counters = newDeliveryCounters() } = options
   const { logAnswer = answerLogger(log) } = options
   const refuse = createRefuse(counters, log)
-  const { responseTimeouts = new ResponseTimeouts({ ...DEFAULT_LIMITS, now }) } = options
+  const { responseTimeouts = new ResponseTimeouts({ ...DEFAULT_LIMITS, now: () => store.now() }) } = options
 
   app.route({ method: ['GET', 'HEAD'], url: ROUTE, handler: answerRequest })
   // In a hook: before Fastify reads any content.
@@ -142,7 +140,7 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
     const { status } = decision
     if (method === 'GET' && (status === 200 || status === 206)) {
       const range = status === 206 ? decision.range : undefined
-      writeHead(res, status, representationFields(blob, now(), range))
+      writeHead(res, status, representationFields(blob, store.now(), range))
       const whole = range ?? { start: 0, end: blob.size }
       const delivery = new Delivery(req.socket, res, lease, whole, (outcome, bytes) => {
         responseTimeouts.unwatch(delivery)
@@ -159,9 +157,9 @@ export const blobPlugin: FastifyPluginCallback<BlobPluginOptions> = (app, option
     lease.release()
     if (status === 412) refuse(req, res, PRECONDITION_FAILED)
     else if (status === 416) refuse(req, res, rangeNotSatisfiable(blob.size))
-    else if (status === 304) writeHead(res, 304, notModifiedFields(blob, now())).end()
+    else if (status === 304) writeHead(res, 304, notModifiedFields(blob, store.now())).end()
     // HEAD ignores a Range.
-    else writeHead(res, 200, representationFields(blob, now())).end()
+    else writeHead(res, 200, representationFields(blob, store.now())).end()
     ended(status, 'complete', 0)
   }
 

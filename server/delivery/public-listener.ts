@@ -35,8 +35,6 @@ export interface PublicListenerOptions {
   readonly counters?: DeliveryCounters
   /** What differs from `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeliveryLimits>
-  /** The store's clock, milliseconds. */
-  readonly now?: () => number
 }
 
 /**
@@ -45,7 +43,7 @@ export interface PublicListenerOptions {
  * within `limits.drainMs`.
  */
 export function createPublicListener(options: PublicListenerOptions): FastifyInstance {
-  const { store, log, counters = newDeliveryCounters(), now = Date.now } = options
+  const { store, log, counters = newDeliveryCounters() } = options
   const limits: DeliveryLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const server = createServer({
     headersTimeout: limits.headersTimeoutMs,
@@ -66,7 +64,7 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   server.timeout = 2 * limits.noProgressMs
 
   const refuse = createRefuse(counters, log)
-  const responseTimeouts = new ResponseTimeouts({ ...limits, now })
+  const responseTimeouts = new ResponseTimeouts({ ...limits, now: () => store.now() })
   const connections = trackConnections(server, limits, () => responseTimeouts.cutAll())
 
   /** RFC 9110 §10.1.1: what is expected may be refused, and content is never invited by a 100. */
@@ -124,7 +122,7 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
   for (const method of METHODS) app.addHttpMethod(method, { overrideExisting: true })
   app.setNotFoundHandler(({ raw }, reply) => refuse(raw, reply.hijack().raw, NO_SUCH_ROUTE))
   const { logAnswer, flush } = batchingAnswerLogger(log)
-  app.register(blobPlugin, { store, log, logAnswer, counters, now, responseTimeouts })
+  app.register(blobPlugin, { store, log, logAnswer, counters, responseTimeouts })
   app.addHook('preClose', async () => {
     await acceptQueued(server)
     connections.stop()

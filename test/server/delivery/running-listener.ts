@@ -57,7 +57,7 @@ export async function startListener(
     },
   })
   const limits = options.limits ?? {}
-  const app = createPublicListener({ store, log, counters, limits, now: () => clock.now })
+  const app = createPublicListener({ store, log, counters, limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   return {
