@@ -179,7 +179,9 @@ function brokenRequestProblem(code: string | undefined): Problem {
  * and parsed takes a multiple of its bytes.
  */
 function withPathAsSent(req: IncomingMessage): IncomingMessage {
-  const [path = ''] = (req.url ?? '').split('?', 1)
+  const { url = '' } = req
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
   req.url = path.includes('%') || path.includes('#') ? path.replace(/[%#]/g, encodeURIComponent) : path
   return req
 }
