@@ -16,8 +16,6 @@ interface Connection {
 
 /** The connections of the public listener, so that a stop cuts no response, and none piles up responses. */
 export interface Connections {
-  /** Whether the listener is stopping: responses are to carry `Connection: close`. */
-  readonly stopping: boolean
   /**
    * Counts the response to a request until its last byte was handed to the kernel.
    * @returns false when there is nobody to answer: the connection is gone, or has been ended for pipelining too deep
@@ -72,9 +70,6 @@ export function trackConnections(
   }
 
   return {
-    get stopping() {
-      return stopping
-    },
     admit({ socket }, res) {
       const connection = connections.get(socket)
       if (connection === undefined || socket.destroyed) return false
@@ -85,6 +80,7 @@ export function trackConnections(
       connection.open += 1
       connection.used = true
       res.on('finish', onFinish)
+      if (stopping) res.setHeader('Connection', 'close')
       return true
     },
     busy(socket) {

@@ -81,7 +81,12 @@ export function createInternalListener({
   app.server.maxConnections = limits.maxConnections
   guardRequests(app, { hosts, maxBodyBytes: MAX_REQUEST_BYTES })
   app.setNotFoundHandler((_request, reply) =>
-    refuse(reply, 404, "There is nothing here; the RPC is at /trpc, the operator's page at /."),
+    refuse(
+      reply,
+      404,
+      "There is nothing here; the RPC is at /trpc, the operator's page at /.",
+      'no-such-route',
+    ),
   )
   app.setErrorHandler((error: { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500

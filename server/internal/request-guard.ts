@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { refuse } from './refuse.ts'
+import { type RefusalCode, refuse } from './refuse.ts'
 
 export interface RequestGuardOptions {
   /** `Host` names accepted besides IP literals and `localhost`, lower case. */
@@ -17,7 +17,8 @@ export function guardRequests(app: FastifyInstance, options: RequestGuardOptions
   app.addHook('onRequest', async ({ raw }, reply) => {
     const refusal = refusalOf(raw, options)
     if (refusal === undefined) return
-    await refuse(reply.header('connection', 'close'), refusal.status, refusal.message)
+    const { status, message, code } = refusal
+    await refuse(reply.header('connection', 'close'), status, message, code)
   })
 }
 
@@ -40,7 +41,7 @@ export function guardOrigin(scope: FastifyInstance): void {
 function refusalOf(
   request: IncomingMessage,
   options: RequestGuardOptions,
-): { status: number; message: string } | undefined {
+): { status: number; message: string; code?: RefusalCode } | undefined {
   const { headers, method } = request
   // RFC 9112 §3.2: more than one is a 400; node keeps the first.
   if (request.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length > 1) {
@@ -52,6 +53,7 @@ function refusalOf(
       status: 421,
       message:
         'This Host is not served here: use an IP address or localhost, or list the name in SANDBOX_INTERNAL_HOSTS.',
+      code: 'host-not-served',
     }
   }
   if (!hasBody(request)) return undefined

@@ -1,4 +1,4 @@
-import { BLOB_ID_LENGTH, BLOB_PATH } from '../../shared/blob-path.ts'
+import { BLOB_ID_LENGTH, BLOB_ID_PATTERN, BLOB_PATH } from '../../shared/blob-path.ts'
 import type { StashLink } from '../../shared/link.ts'
 import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
@@ -11,7 +11,7 @@ import type { Logger } from '../ops/log.ts'
 import { createFairQueue } from '../stash/fair-queue.ts'
 import { createLargeDocuments } from '../stash/large-documents.ts'
 import { type StashOptions, stashPage } from '../stash/stash-page.ts'
-import { isBlobId, shortId } from '../store/ids.ts'
+import { shortId } from '../store/ids.ts'
 import type { StashSummary, Store, UserId } from '../store/store.ts'
 import { createAuthenticator } from './authenticator.ts'
 import type { Caller, SandboxService } from './context.ts'
@@ -152,7 +152,7 @@ export function createService(options: ServiceOptions): SandboxService {
     async drop(caller, uri, { requestId }) {
       const prefix = publicUrl + BLOB_PATH
       const id = uri.startsWith(prefix) ? uri.slice(prefix.length) : ''
-      if (!isBlobId(id)) {
+      if (!BLOB_ID_PATTERN.test(id)) {
         const message = `This is not a link of this service: a link looks like ${prefix}<id>.`
         throw new RpcError('BAD_REQUEST', message, { reason: 'bad-uri' })
       }

@@ -1,6 +1,6 @@
 import { Parser, QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
-import { MAX_URL_BYTES, MIN_URL_BYTES, type StringSpan } from './answer-scanner.ts'
-import { isWhiteSpace, parseFileUrl } from './file-url.ts'
+import type { StringSpan } from '../../shared/document-strings.ts'
+import { isWhiteSpace, MAX_URL_BYTES, MIN_URL_BYTES, parseFileUrl } from './file-url.ts'
 import type { FileReference } from './references.ts'
 
 /** How much HTML is looked at between two yields. */

@@ -3,11 +3,11 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { FailureReason } from '../../shared/link.ts'
 import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
-import { storedName } from './listed-name.ts'
+import { storedName } from './clipped-names.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
 import type { FileReference } from './references.ts'
 
-/** A distinct file of a page, all references to it taken together. */
+/** A file of a page, whatever the number of references to it. */
 export interface PageFile {
   readonly attachmentId: string
   /** Of its first reference. */
@@ -17,8 +17,8 @@ export interface PageFile {
 }
 
 /**
- * Files of one page that are mirrored; what comes after them fails as `store-full`. Each costs a few KiB while the page is
- * worked on, whatever its size; real pages have some dozens.
+ * Files of one page that are mirrored at most; further ones fail as `store-full`. Each takes a few KiB of memory while the
+ * page is worked on, whatever its size. Real pages have some dozens.
  */
 export const MAX_FILES = 10_000
 
@@ -39,7 +39,7 @@ export interface MirrorOptions {
   readonly concurrency: number
   /** Time limit of one download. */
   readonly timeoutMs: number
-  /** Ends the whole mirroring: no download begins afterwards, and those under way fail as `timeout`. */
+  /** Ends the mirroring: no download begins afterwards, and those under way fail as `timeout`. */
   readonly deadline: AbortSignal
   /** The caller's: rejects with its reason. */
   readonly signal: AbortSignal
@@ -63,8 +63,8 @@ export async function distinctFiles(references: readonly FileReference[]): Promi
 }
 
 /**
- * Downloads each file once into the draft. A file that fails fails alone.
- * @throws the reason of `signal` when the caller has gone, and unexpected errors; always with every download ended.
+ * Downloads each file once into the draft. The failure of one file does not touch the others.
+ * @throws the reason of `signal` when the caller has gone, and unexpected errors; by then every download has ended.
  */
 export async function mirrorFiles(files: readonly PageFile[], options: MirrorOptions): Promise<MirrorResult> {
   const mirrored = new Map<string, BlobId>()
@@ -110,7 +110,7 @@ async function mirrorFile(
   if (options.deadline.aborted) return { reason: 'timeout' }
   // Ends the download whichever way this function is left.
   const end = new AbortController()
-  // Not `AbortSignal.any`: `ending` would remember every file's signal, and a page can have very many.
+  // Not `AbortSignal.any`: `ending` would hold every file's signal, and a page can have thousands.
   const onEnding = () => end.abort(ending.reason)
   ending.addEventListener('abort', onEnding, { once: true })
   let writer: BlobWriter | undefined
@@ -148,7 +148,7 @@ async function mirrorFile(
 }
 
 const FAILURES: Record<WikiErrorCode, FailureReason> = {
-  // The token was good a moment ago: it has just expired, or the session was ended.
+  // The page was read with this token: it has just expired, or its session was ended.
   unauthorized: 'forbidden',
   forbidden: 'forbidden',
   'not-found': 'not-found',

@@ -1,18 +1,19 @@
 import { isUtf8 } from 'node:buffer'
-import {
-  AnswerScanner,
-  HTML_EMBED,
-  jsonString,
-  MAX_URL_BYTES,
-  MEDIA,
-  NotAPageError,
-  type StringSpan,
-} from './answer-scanner.ts'
-import { parseFileUrl } from './file-url.ts'
+import { HTML_EMBED, jsonString, MEDIA, type StringSpan } from '../../shared/document-strings.ts'
+import { SLICE_BYTES, walkJson } from '../../shared/json-walker.ts'
+import { MAX_URL_BYTES, parseFileUrl } from './file-url.ts'
 import { htmlFileUrls } from './html-urls.ts'
+import { PageVisitor } from './page-visitor.ts'
 import type { FileReference, ScannedPage } from './references.ts'
 
-export { NotAPageError }
+/** The wiki's answer is not the JSON of a page. */
+export class NotAPageError extends Error {
+  override readonly name = 'NotAPageError'
+  readonly code = 'bad-response'
+  constructor(fault: string) {
+    super(`the wiki's answer is no page: ${fault}`)
+  }
+}
 
 /** The page's content is no ProseMirror document. */
 export class NotADocumentError extends Error {
@@ -23,40 +24,42 @@ export class NotADocumentError extends Error {
   }
 }
 
-/** How much is scanned between two yields: 0.3 ms, and 3 ms before the engine has compiled the loops. */
-const SLICE_BYTES = 65_536
-/** How much work a string is beside its length, and how much more HTML is than JSON: in bytes scanned. */
+/** What a string costs beside its length, and how many times as much as JSON its HTML costs, in bytes scanned. */
 const STRING_COST_BYTES = 256
 const HTML_COST_FACTOR = 4
 /** UTF-8 is checked with SIMD. */
 const UTF8_SLICE_BYTES = 1_048_576
-/** A title goes into a link; real ones have a line. */
+/** A longer title is left out: it goes into a link, which a model reads. */
 const MAX_TITLE_BYTES = 65_536
 
 /**
  * Reads the answer of `pages/info`: what the page is, where its content lies, and where in it the file URLs are. Yields
- * every 64 KiB, so that the caller can give the event loop a turn; depth and number of nodes do not matter.
+ * every 64 KiB, so that the caller can give the event loop a turn. Takes any depth and number of nodes.
  *
  * A file URL is a string inside the `attrs` of any node or mark that is one as a whole ({@link parseFileUrl}), or one in
  * the HTML of `htmlEmbed.attrs.source` ({@link htmlFileUrls}). Of members with the same name the last counts.
- * @param answer the bytes of the answer; not changed, and not to be changed meanwhile.
+ * @param answer the bytes of the answer, which must not change meanwhile.
  * @param appOrigin the wiki's public origin.
  * @throws {NotAPageError} it is not UTF-8, not JSON, or has no object `data`
  * @throws {NotADocumentError} the content is neither empty (null, missing, `{}`) nor a ProseMirror document
  */
 export function* scanPage(answer: Buffer, appOrigin: string): Generator<void, ScannedPage, void> {
   yield* checkUtf8(answer)
-  const scanner = new AnswerScanner(answer)
-  while (!scanner.read(SLICE_BYTES)) yield
-  if (!scanner.hasData) throw new NotAPageError('there is no object `data`')
-  if (scanner.contentKind === 'other') throw new NotADocumentError()
-  const isEmpty = scanner.contentKind === 'empty'
+  const page = new PageVisitor(answer)
+  try {
+    yield* walkJson(answer, page)
+  } catch (error) {
+    throw error instanceof SyntaxError ? new NotAPageError(error.message) : error
+  }
+  if (!page.hasData) throw new NotAPageError('there is no object `data`')
+  if (page.contentKind === 'other') throw new NotADocumentError()
+  const isEmpty = page.contentKind === 'empty'
   return {
-    title: textOf(answer, scanner.title),
-    updatedAt: dateOf(textOf(answer, scanner.updatedAt)),
-    isDeleted: scanner.isDeleted,
-    content: isEmpty ? null : { start: scanner.contentStart, end: scanner.contentEnd },
-    references: yield* referencesIn(answer, scanner, appOrigin),
+    title: shortText(answer, page.title),
+    updatedAt: dateOf(shortText(answer, page.updatedAt)),
+    isDeleted: page.isDeleted,
+    content: isEmpty ? null : { start: page.contentStart, end: page.contentEnd },
+    references: yield* referencesIn(answer, page, appOrigin),
   }
 }
 
@@ -78,21 +81,20 @@ function isContinuation(byte: number | undefined): boolean {
 
 function* referencesIn(
   answer: Buffer,
-  scanner: AnswerScanner,
+  page: PageVisitor,
   appOrigin: string,
 ): Generator<void, FileReference[], void> {
-  const { nodeTypes } = scanner
   const references: FileReference[] = []
   let work = 0
-  for (const string of scanner.attributeStrings()) {
-    const { start, end, isSource, node } = string
+  for (const string of page.attributeStrings()) {
+    const { start, end, isSource, nodeType } = string
     const length = end - start
     const file = length > MAX_URL_BYTES ? undefined : parseFileUrl(jsonString(answer, string), appOrigin)
     work += STRING_COST_BYTES + Math.min(length, MAX_URL_BYTES)
     if (file !== undefined) {
       const { attachmentId, name } = file
-      references.push({ attachmentId, name, start, end, isMedia: nodeTypes[node] === MEDIA })
-    } else if (isSource && nodeTypes[node] === HTML_EMBED) {
+      references.push({ attachmentId, name, start, end, isMedia: nodeType === MEDIA })
+    } else if (isSource && nodeType === HTML_EMBED) {
       for (const reference of yield* htmlFileUrls(answer, string, appOrigin)) references.push(reference)
       work += HTML_COST_FACTOR * length
     }
@@ -104,8 +106,8 @@ function* referencesIn(
   return references
 }
 
-/** The text of a string, but no more than anybody reads. */
-function textOf(answer: Buffer, span: StringSpan | undefined): string {
+/** The text of a string; empty when it is longer than a link can carry. */
+function shortText(answer: Buffer, span: StringSpan | undefined): string {
   if (span === undefined) return ''
   return span.end - span.start > MAX_TITLE_BYTES ? '' : jsonString(answer, span)
 }

@@ -3,14 +3,14 @@ import type { ScannedPage } from './references.ts'
 /** What a page without content becomes. */
 const EMPTY_DOCUMENT = Buffer.from('{"type":"doc","content":[]}')
 
-/** Short pieces are gathered up to this size, longer ones given as views of at most it. */
+/** Short pieces are gathered into chunks of this size, longer ones are given as views of at most this size. */
 const CHUNK_BYTES = 65_536
 /** Below this copying is cheaper than a chunk of its own. */
 const MIN_VIEW_BYTES = 8192
 
 /**
- * The size that {@link rewrite}'s document has at most, in bytes: every reference becomes a link, or stays where it is
- * longer.
+ * The largest size that {@link rewrite}'s document can have, in bytes: a file may be mirrored or not, so each reference
+ * counts as the longer of its URL and a link.
  * @param linkBytes the length of a link.
  */
 export function rewrittenUpperBound(page: ScannedPage, linkBytes: number): number {
@@ -21,8 +21,8 @@ export function rewrittenUpperBound(page: ScannedPage, linkBytes: number): numbe
 }
 
 /**
- * The page's document with links in the place of its file URLs, in chunks of at most 64 KiB, none empty. Every other
- * byte is the wiki's own. Most chunks are views of the answer.
+ * The page's document with links in the place of its file URLs, in chunks of 1 byte to 64 KiB. Every other byte is as the
+ * wiki sent it. Most chunks are views of the answer.
  * @param links by attachment id, in ASCII without quotes, `&` or `\`; a file without a link keeps its URL.
  */
 export function* rewrite(

@@ -11,10 +11,10 @@ import type { Clock } from '../clock.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { StashCounters } from '../ops/counters.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
+import { clippedTitle, listedName } from './clipped-names.ts'
 import { StashError } from './errors.ts'
 import { BusyError } from './fair-queue.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
-import { clippedTitle, listedName } from './listed-name.ts'
 import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
 import { scanPage } from './page-scan.ts'
@@ -47,7 +47,7 @@ export interface StashRequest {
   /** The caller's wiki token. */
   readonly token: string
   readonly user: UserId
-  /** A UUID, a slugId or a page's URL. */
+  /** As {@link parsePageId} takes it. */
   readonly pageId: string
   /** The caller's: when it aborts, the stash ends and gives everything back. */
   readonly signal: AbortSignal
@@ -57,8 +57,8 @@ export interface StashRequest {
 }
 
 /**
- * Beside the page's content the answer of `pages/info` carries its title, people and permissions; real ones take about
- * 1 KiB (docmost/FACTS.md).
+ * What an answer of `pages/info` may have beside the page's content: title, people and permissions take about 1 KiB in
+ * real ones (server/docmost/FACTS.md, "POST /api/pages/info").
  */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
 
@@ -69,10 +69,10 @@ const LARGE_RETRY_MS = 5_000
 const WRITE_TURN_BYTES = 512 * 1024
 
 /**
- * Semaphore a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
- * step and gives the link (DESIGN.md, "Stash").
- * @throws {StashError} the page id, the page or its size will not do
- * @throws {NotAPageError | NotADocumentError} the wiki's answer will not do
+ * Makes a stash of a page: reads it with the caller's token, mirrors its files, replaces their URLs, and stores document
+ * and files in one step (server/README.md, "Two paths through the code").
+ * @throws {StashError} the page id is malformed, the page is in the trash or too large, or it did not come in time
+ * @throws {NotAPageError | NotADocumentError} the wiki's answer is no page or no document
  * @throws {WikiError} the page could not be read
  * @throws {StoreFullError} the document does not fit
  * @throws the reason of `signal` when the caller has gone
@@ -152,13 +152,13 @@ function listedFailures(
 }
 
 interface ReadPage {
-  /** The wiki's answer, whose bytes are reserved. */
+  /** The wiki's answer. The document's reservation counts its bytes until they are written. */
   readonly answer: Buffer
   readonly page: ScannedPage
   readonly document: BlobWriter
 }
 
-/** Reads the page, large ones in turn, and reserves room for its document. */
+/** Reads the page, one large page at a time, and reserves room for its document. */
 async function readAndReserve(
   pageId: string,
   draft: StashDraft,
@@ -227,7 +227,7 @@ async function readPage(
   }
 }
 
-/** Writes with a turn of the event loop now and then: copying and hashing take about a millisecond a MiB. */
+/** Gives the event loop its turns: copying and hashing take about a millisecond a MiB. */
 async function writeInSlices(document: BlobWriter, pieces: Iterable<Uint8Array>): Promise<void> {
   let written = 0
   for (const piece of pieces) {

@@ -3,10 +3,10 @@ declare const brand: unique symbol
 /** The random UUID under which a blob is served; a secret, so logs show `shortId(id)` only. */
 export type BlobId = string & { readonly [brand]: 'BlobId' }
 
-/** Whose share of the store a stash counts against: the wiki's user id. */
+/** The user against whose share of the store a stash counts: the wiki's user id. */
 export type UserId = string & { readonly [brand]: 'UserId' }
 
-/** Names a stash without being the permission to read it; made apart from any blob's id. */
+/** Names a stash and gives no access to it: independent of the ids of its blobs. */
 export type StashHandle = string & { readonly [brand]: 'StashHandle' }
 
 /** A half-open range of bytes, `[start, end)`. */
@@ -15,7 +15,7 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** What is known of a blob besides its bytes. Never changes. */
+/** What is known of a blob beside its bytes. Never changes. */
 export interface BlobInfo {
   readonly id: BlobId
   /** Bytes. */
@@ -32,7 +32,7 @@ export interface BlobInfo {
 
 /**
  * A blob with an open response. Its bytes count, and stay where they are, until `release`, whatever happens to the
- * stash meanwhile (rule 6).
+ * stash meanwhile (rules 1 and 6, server/README.md).
  */
 export interface BlobLease {
   readonly blob: BlobInfo
@@ -43,19 +43,19 @@ export interface BlobLease {
   body(range?: ByteRange): Iterable<Uint8Array> | AsyncIterable<Uint8Array>
   /**
    * Ends the response; further calls do nothing.
-   * @param delivered the bytes that left the process whole. Left out when the response was cut, had no body, or was a
-   * HEAD. Ranges that together cover the blob make it *delivered*; `{start: 0, end: 0}` of an empty blob does.
+   * @param delivered the bytes that left the process. Left out when the response was cut or had no body. Ranges that
+   * together cover the blob make it *delivered*; for an empty blob `{start: 0, end: 0}` does.
    */
   release(delivered?: ByteRange): void
 }
 
 /** One blob of a draft, written front to back. */
 export interface BlobWriter {
-  /** The id that the blob will have: links to it can be written before it is stored. */
+  /** The id that the blob will have, so that links to it can be written before it is stored. */
   readonly id: BlobId
   /**
-   * Appends a copy of the bytes, hashing them on the way. What goes past the reservation is reserved first, in steps.
-   * @throws {StoreFullError} when there is no room; the writer is then to be discarded.
+   * Appends a copy of the bytes. What goes past the reservation is reserved first, in steps.
+   * @throws {StoreFullError} when there is no room; nothing is written then
    */
   write(bytes: Uint8Array): Promise<void>
   /** Ends the blob and gives back what was reserved but not written. */
@@ -64,17 +64,17 @@ export interface BlobWriter {
   discard(): Promise<void>
 }
 
-/** A stash being put together. Nobody can read any of it before `commit`. */
+/** A stash being put together. None of it can be read before `commit` (rule 2, server/README.md). */
 export interface StashDraft {
   /**
-   * Reserves room for the document blob. Call once, before any file.
-   * @param maxBytes upper bound of its size; more is never written.
+   * Starts the document blob. Call once, before any file.
+   * @param maxBytes upper bound of its size: reserved at once, and more is never written
    * @throws {StoreFullError}
    */
   document(maxBytes: number): Promise<BlobWriter>
   /**
    * Starts a file blob.
-   * @param bytes its size when known: reserved at once. Without it room is reserved in steps as bytes arrive.
+   * @param bytes its size when known: reserved at once. Without it room is reserved in steps as bytes arrive
    * @throws {StoreFullError}
    */
   file(bytes?: number): Promise<BlobWriter>
@@ -90,7 +90,7 @@ export interface StashDraft {
 export interface StashSummary {
   /** The document blob's id. */
   readonly id: BlobId
-  /** Names the stash, also across restarts, and gives no access: for those who may see the list and not the blobs. */
+  /** For those who may see the list and not the blobs. */
   readonly handle: StashHandle
   readonly user: UserId
   readonly title: string
@@ -100,11 +100,11 @@ export interface StashSummary {
   /** Milliseconds since the epoch. */
   readonly createdAt: number
   readonly expiresAt: number
-  /** `no`: nobody has fetched the document; `document`: the document whole; `whole`: every blob of the stash. */
+  /** `document`: the document was fetched whole; `whole`: every blob of the stash was. */
   readonly delivered: 'no' | 'document' | 'whole'
 }
 
-/** Gauges are of now, counters since the start. All sizes in bytes. */
+/** Gauges are of now, counters since the start. */
 export interface StoreStats {
   readonly maxTotalBytes: number
   readonly maxUserBytes: number
@@ -112,11 +112,11 @@ export interface StoreStats {
   readonly heldBytes: number
   readonly reservedBytes: number
   readonly freeBytes: number
-  /** What would come free if every stash that may be evicted now (rule 4) went. */
+  /** What would come free if every stash went that may be evicted now (rule 4, server/README.md). */
   readonly evictableBytes: number
   readonly stashes: number
   readonly blobs: number
-  /** Being written for stashes that are being put together. */
+  /** Those of stashes that are being put together. */
   readonly reservedBlobs: number
   readonly openResponses: number
   /** Milliseconds since the epoch; `undefined` when nothing is stored. */
@@ -128,24 +128,24 @@ export interface StoreStats {
 }
 
 /**
- * Holds stashes for their life time under the rules of the store (DESIGN.md). Knows no HTTP. `test/server/store/
- * store-rules.ts` is the suite that every implementation passes.
+ * Holds stashes for their life under the rules of the store (server/README.md). Knows no HTTP. Every implementation
+ * passes the suite `test/server/store/store-rules.ts`.
  */
 export interface Store {
   /** Starts a stash on a user's share. Reserves nothing yet. */
   open(user: UserId): StashDraft
-  /** Begins a response; `undefined` when there is no such blob or its life is over. Counts as a touch of its stash. */
+  /** Begins a response; `undefined` when there is no such blob or its life is over. Touches its stash (rule 4). */
   read(id: string): Promise<BlobLease | undefined>
-  /** Takes a stash away by the id of its document or of any of its files; `false` when there is none. */
+  /** Removes a stash by the id of its document or of any of its files; `false` when there is none. */
   drop(id: string): Promise<boolean>
-  /** The stashes held, oldest first; of these only the `newest` ones, if so many are enough. */
+  /** The stashes held, oldest first. With a number only so many, the newest ones. */
   list(newest?: number): Promise<readonly StashSummary[]>
   stats(): Promise<StoreStats>
   /** Stops the background sweep and forgets everything. Drafts opened before fail from now on. */
   close(): Promise<void>
 }
 
-/** There is no room, and none can be made (rule 4). */
+/** There is no room, and none can be made (rule 4, server/README.md). */
 export class StoreFullError extends Error {
   override readonly name = 'StoreFullError'
   readonly code = 'store-full'
@@ -172,7 +172,7 @@ export class StoreFullError extends Error {
   }
 }
 
-/** The draft or the store was ended (discarded, committed or closed) before this call. */
+/** The draft was discarded or committed, or the store closed, before this call. */
 export class DraftEndedError extends Error {
   override readonly name = 'DraftEndedError'
   readonly code = 'draft-ended'

@@ -1,15 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CONFIG_VARIABLES, ConfigError, configWarnings, readConfig } from '../../server/config.ts'
+import { CONFIG_VARIABLES, ConfigError, readConfig } from '../../server/config.ts'
+import { configWarnings } from '../../server/config-warnings.ts'
 import { retryAfterMs } from '../../server/docmost/retry-after.ts'
 import { bearerToken } from '../../server/internal/internal-listener.ts'
 import { isAcceptedHost } from '../../server/internal/request-guard.ts'
 import { errorForLog, withoutSecrets } from '../../server/ops/log.ts'
 import { errorDetail, errorMessage, toRpcError } from '../../server/rpc/errors.ts'
-import { clippedTitle, listedName } from '../../server/stash/listed-name.ts'
+import { clippedTitle, listedName } from '../../server/stash/clipped-names.ts'
 import { distinctFiles } from '../../server/stash/mirror.ts'
-import { isBlobId } from '../../server/store/ids.ts'
 import { cover, coversAll, MAX_COVERED_RANGES } from '../../server/store/memory/coverage.ts'
+import { BLOB_ID_PATTERN } from '../../shared/blob-path.ts'
 import { FUZZ_TIMEOUT_MS, PURE_RUNS } from './runs.ts'
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }))
@@ -218,7 +219,7 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
   it('a blob id is a lower-case UUID and nothing around it', () => {
     fc.assert(
       fc.property(textOf('0badc0de-1111-4222-8333-0123456789ab', '0', '-', '\n', 'A', '/'), (value) => {
-        expect(isBlobId(value)).toBe(
+        expect(BLOB_ID_PATTERN.test(value)).toBe(
           value.length === 36 && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
         )
       }),

@@ -229,7 +229,7 @@ describe("a stranger's nginx", () => {
   })
 })
 
-describe('the configuration for nginx of the README', () => {
+describe('the configuration for nginx in server/README.md', () => {
   let nginx: Nginx
   beforeAll(async () => {
     nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream, directives: HOSTILE })
@@ -314,7 +314,7 @@ describe('the configuration for nginx of the README', () => {
   })
 })
 
-describe('the logs of the configuration for nginx of the README', () => {
+describe('the logs of the configuration for nginx in server/README.md', () => {
   it('hold the first eight characters of an id and never more, whatever was asked for', async () => {
     const nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream })
     const { id } = png

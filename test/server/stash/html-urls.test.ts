@@ -11,7 +11,7 @@ const URL_B = `/api/files/${ID}/b.png`
 /** The references in HTML that stands as a JSON string. */
 function referencesIn(literal: string): { bytes: Buffer; references: FileReference[] } {
   const bytes = Buffer.from(literal)
-  const span = { start: 1, end: bytes.length - 1, escaped: literal.includes('\\') }
+  const span = { start: 1, end: bytes.length - 1, isEscaped: literal.includes('\\') }
   const scan = htmlFileUrls(bytes, span, APP)
   for (;;) {
     const step = scan.next()

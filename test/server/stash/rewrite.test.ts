@@ -93,7 +93,7 @@ const CHANGED: readonly [string, string][] = [
   ['content[73].content[1].attrs.src', '01a22d8b-322d-7654-8d4b-90de90e4b952'],
   ['content[79].content[0].marks[0].attrs.href', '01a22d8b-33ec-73d4-9c80-0e3936ecbb9c'],
 ]
-/** What the wiki does not give, or not within the cap (docmost/FACTS.md). */
+/** What the wiki does not give, or not within the cap. */
 const FAILED = ['019a0000-0000-7000-8000-00000000dead', '01a22d8b-363a-76c5-a4db-194c2ead4aee']
 const EMBED = 'content[71].attrs.source'
 

@@ -19,14 +19,14 @@ export function listedName(name: string): string {
   return clipped.slice(0, length)
 }
 
-/** A page's title as a link carries it: well-formed, at most 200 characters; a model has to read it. */
+/** A page's title as a link carries it: well-formed, at most 200 characters, because a model reads it. */
 export function clippedTitle(title: string): string {
   return flat(clip(title, MAX_TITLE_CHARACTERS))
 }
 
 /**
- * A file's name as the store keeps it: its beginning and its end, extension and all, when it is longer than any file
- * system takes. A page can give every file a name of 64 KB, and the store counts bodies, not names.
+ * A file's name as the store keeps it: of a name longer than file systems take, its first 350 and last 50 characters, so
+ * that the extension stays. A page can give every file a name of 64 KB.
  */
 export function storedName(name: string): string {
   const middle = name.length - MAX_STORED_NAME_CHARACTERS
@@ -35,7 +35,7 @@ export function storedName(name: string): string {
   )
 }
 
-/** A copy: a slice of a string keeps the whole of it in memory. What is not well-formed becomes U+FFFD. */
+/** A copy, because a slice keeps the whole string in memory. What is not well-formed becomes U+FFFD. */
 function flat(text: string): string {
   return Buffer.from(text).toString()
 }

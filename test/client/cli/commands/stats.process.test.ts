@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statsJsonSchema } from '../../../../client/cli/json-schemas.ts'
 import { MEMBER_TOKEN, OWNER_TOKEN } from '../../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli, errorOf, jsonOf } from '../cli-process.ts'
+import { type Cli, errorOf, jsonOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
   await world.clientOf().stash.mutate({ pageId: world.wiki.page('all').id })
 })
 afterAll(async () => {

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { BlobError, type FetchBlobOptions, fetchBlob } from '../../client/fetch-blob.ts'
+import { BlobError } from '../../client/blob-error.ts'
+import { type FetchBlobOptions, fetchBlob } from '../../client/fetch-blob.ts'
 import { type Answer, type BlobServer, sha256, startBlobServer, whole } from '../fixtures/blob-server.ts'
 import { deferred } from '../fixtures/deferred.ts'
 
@@ -115,8 +116,8 @@ describe('a whole answer', () => {
     const error = await failure(server.uri)
     expect(error.code).toBe('unverifiable')
     expect(error.message).toBe(
-      'blob 1b4e28ba…: came without a sha256 in its ETag or Repr-Digest, so nothing shows that it is right; ' +
-        'look for a proxy that strips both, or read the link elsewhere',
+      'blob 1b4e28ba…: came without a sha256 in its ETag or Repr-Digest, so it cannot be verified; ' +
+        'look for a proxy that removes both, or read the link elsewhere',
     )
     expect(server.requests).toHaveLength(1)
   })
@@ -126,7 +127,7 @@ describe('a whole answer', () => {
     const error = await failure(server.uri)
     expect(error.code).toBe('corrupt')
     expect(error.message).toBe(
-      'blob 1b4e28ba…: 11 bytes arrived whose sha256 is not the promised one; try again',
+      'blob 1b4e28ba…: 11 bytes arrived whose sha256 is not the one in the headers; try again',
     )
     expect(server.requests).toHaveLength(1)
   })
@@ -219,7 +220,7 @@ describe('another answer', () => {
     })
     const error = await failure(server.uri)
     expect([error.code, error.status]).toEqual(['unreachable', status])
-    expect(error.message).toBe(`blob 1b4e28ba…: answered with ${status} where 200 belongs; check the link`)
+    expect(error.message).toBe(`blob 1b4e28ba…: answered with ${status} instead of 200; check the link`)
     expect(server.requests).toHaveLength(1)
   })
 

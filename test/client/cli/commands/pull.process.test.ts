@@ -5,12 +5,12 @@ import { pullJsonSchema } from '../../../../client/cli/json-schemas.ts'
 import { findSandboxUrls } from '../../../../client/document-urls.ts'
 import { sha256, startBlobServer, whole } from '../../../fixtures/blob-server.ts'
 import { sha256Of, startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli, errorOf, jsonOf } from '../cli-process.ts'
+import { type Cli, errorOf, jsonOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
 })
 afterAll(async () => {
   await Promise.all([cli.remove(), world.stop()])
@@ -136,7 +136,7 @@ describe('blob-sandbox pull', () => {
     expect(errorOf(refused)).toMatchObject({
       code: 'not-a-folder',
       exitCode: 2,
-      message: `files in that folder is ${kind}, and files are written into no other place: move it away, or name another folder.`,
+      message: `files in that folder is ${kind}, and files are not written to other places: move it away, or name another folder.`,
     })
     expect(await readdir(elsewhere)).toEqual([])
     expect(await readFile(join(folder, 'page.json'), 'utf8')).toBe('older')

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { readConfig } from '../../../server/config.ts'
-import { startSandbox } from '../../../server/sandbox.ts'
-import { buildPage } from '../../fixtures/built-page.ts'
-import { startChromium } from '../../fixtures/chromium.ts'
-import { fetchBlob } from '../../fixtures/consumer.ts'
-import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../../fixtures/stand-in-wiki.ts'
-import { RECORDED_APP_ORIGIN, startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
+import { readConfig } from '../../server/config.ts'
+import { startSandbox } from '../../server/sandbox.ts'
+import { buildPage } from '../fixtures/built-page.ts'
+import { startChromium } from '../fixtures/chromium.ts'
+import { fetchBlob } from '../fixtures/consumer.ts'
+import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../fixtures/stand-in-wiki.ts'
+import { RECORDED_APP_ORIGIN, startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
 
 /** Screenshots of every state, for people to look at. */
 const SCREENSHOTS = join(tmpdir(), 'blob-sandbox-page-screenshots')
@@ -256,7 +256,7 @@ describe('the sandbox', () => {
     await button.press('Enter')
     const dialog = page.getByRole('dialog', { name: `Drop stash ${shortIdOf(dropped.uri)}?` })
     expect(await dialog.locator('#drop-text').textContent()).toBe(
-      'Its document and 3 files (33.2 KiB) go at once: whoever has the link gets 404 from then on. Nobody has fetched it yet.',
+      'Its document and 3 files (33.2 KiB) are removed at once, and the link answers 404 from then on. It has not been fetched yet.',
     )
     expect(await focusedText()).toBe('Keep it')
     expect(await violations('dialog')).toEqual([])
@@ -302,7 +302,7 @@ describe('the sandbox', () => {
     await expect
       .poll(bannerText, SOON)
       .toMatch(
-        /^The service cannot be reached\. What you see is of \d\d:\d\d:\d\d; this page keeps trying\.$/,
+        /^The service cannot be reached\. The figures are of \d\d:\d\d:\d\d; this page keeps trying\.$/,
       )
     expect(await page.locator('#connection').textContent()).toBe('Offline')
     expect(await stashRows()).toEqual([[shortIdOf(uri), '27 bytes', '0', 'Not yet']])
@@ -334,7 +334,7 @@ describe('the sandbox', () => {
     aheadMs = 10_000
     await expect
       .poll(bannerText, SOON)
-      .toMatch(/^The wiki cannot be reached: .* What you see is of \d\d:\d\d:\d\d; this page keeps trying\.$/)
+      .toMatch(/^The wiki cannot be reached: .* The figures are of \d\d:\d\d:\d\d; this page keeps trying\.$/)
     expect(await page.locator('#connection').textContent()).toBe('Stalled')
   })
 })

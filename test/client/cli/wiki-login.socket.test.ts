@@ -1,20 +1,22 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type WikiLoginError, wikiLogin } from '../../../client/cli/wiki-login.ts'
 import { OWNER_TOKEN, PASSWORD, type StandInWiki, startStandInWiki } from '../../fixtures/stand-in-wiki.ts'
 
 let wiki: StandInWiki
-let now = 0
 beforeEach(async () => {
   wiki = await startStandInWiki()
-  now = 1_000_000
+  vi.useFakeTimers({ toFake: ['Date'] })
 })
-afterEach(() => wiki.close())
+afterEach(async () => {
+  vi.useRealTimers()
+  await wiki.close()
+})
 
 const loginAt = (apiUrl: string, password = PASSWORD) =>
-  wikiLogin({ apiUrl, email: 'owner@example.test', password, now: () => now })
+  wikiLogin({ apiUrl, email: 'owner@example.test', password })
 
 /** `code` and message of the error that it rejects with. */
 async function failureOf(token: Promise<string>): Promise<{ code: string; message: string }> {
@@ -52,7 +54,7 @@ describe('the login', () => {
     const [second, again] = await Promise.all([getToken(first), getToken(first)])
     expect(second).toMatch(/^owner-token-/)
     expect(again).toBe(second)
-    // Whoever learns late that the first was refused gets the second.
+    // A caller that learns late that the first was refused gets the second.
     expect(await getToken(first)).toBe(second)
     expect(wiki.requests).toHaveLength(2)
   })
@@ -65,10 +67,10 @@ describe('the login', () => {
       message:
         'The wiki does not accept this e-mail and password: the user should check DOCMOST_EMAIL and DOCMOST_PASSWORD. Trying again does not help.',
     })
-    now += 59_999
+    vi.advanceTimersByTime(59_999)
     expect(await failureOf(getToken())).toEqual(failure)
     expect(wiki.requests).toHaveLength(1)
-    now += 1
+    vi.advanceTimersByTime(1)
     await failureOf(getToken())
     expect(wiki.requests).toHaveLength(2)
   })
@@ -81,10 +83,10 @@ describe('the login', () => {
       code: 'login-limited',
       message: 'The wiki takes no more logins for now: try again in a minute, not sooner.',
     })
-    now += 59_999
+    vi.advanceTimersByTime(59_999)
     expect(await failureOf(getToken())).toEqual(failure)
     expect(wiki.requests).toHaveLength(6)
-    now += 1
+    vi.advanceTimersByTime(1)
     wiki.resetLoginLimit()
     expect(await getToken()).toBe(OWNER_TOKEN)
   })
@@ -115,12 +117,23 @@ describe('the login at something else', () => {
       message:
         'The wiki answered the login with status 500: try again; if it stays so, the user should check DOCMOST_API_URL.',
     })
-    now += 4999
+    vi.advanceTimersByTime(4999)
     await failureOf(getToken())
     expect(requests).toBe(1)
-    now += 1
+    vi.advanceTimersByTime(1)
     await failureOf(getToken())
     expect(requests).toBe(2)
+  })
+
+  it.each([
+    [400, 'SSO is enforced'],
+    [403, 'the login is forbidden'],
+  ])('that answers %i, because %s, asks for DOCMOST_TOKEN', async (status) => {
+    const { code, message } = await failureOf(loginAt(await answering(status, {}))())
+    expect(code).toBe('no-token')
+    expect(message).toBe(
+      "The wiki's login gave no token (SSO, a second factor, or no wiki at DOCMOST_API_URL): the user should set DOCMOST_TOKEN instead.",
+    )
   })
 
   it('that gives no token asks for DOCMOST_TOKEN', async () => {

@@ -35,17 +35,19 @@ function expectProblem(response: ReturnType<typeof parseResponse>, status: numbe
   expect(response.headers.date).toMatch(/ GMT$/)
 }
 
-const problem = (title: string, status: number, detail: string) =>
-  JSON.stringify({ type: 'about:blank', title, status, detail })
+const problem = (title: string, status: number, detail: string, type = 'about:blank') =>
+  JSON.stringify({ type, title, status, detail })
 const BLOB_NOT_FOUND = problem(
   'Not Found',
   404,
   'There is no blob here: its life is over, it was dropped, or the link is mistyped. Stash the page again for a new link.',
+  'urn:blob-sandbox:problem:blob-not-found',
 )
 const NO_SUCH_ROUTE = problem(
   'Not Found',
   404,
   'Only blobs are served here. Use the link that the stash returned, unchanged.',
+  'urn:blob-sandbox:problem:no-such-route',
 )
 const METHOD_NOT_ALLOWED = problem('Method Not Allowed', 405, 'A blob can only be read: use GET or HEAD.')
 const CONTENT_REFUSED = problem(

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SERVICE_VARIABLES } from '../../../../client/cli/command-help.ts'
 import { CONFIG_VARIABLES } from '../../../../server/config.ts'
-import { buildCli, type Cli, errorOf } from '../cli-process.ts'
+import { type Cli, errorOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 beforeAll(async () => {
-  cli = await buildCli()
+  cli = await startCli()
 })
 afterAll(() => cli.remove())
 
@@ -32,12 +32,12 @@ describe('blob-sandbox serve', () => {
     expect(text).toContain('"msg":"stopped"')
   })
 
-  it('ends with 1 and names every variable that will not do', async () => {
+  it('ends with 1 and names every variable that is not valid', async () => {
     const env = { SANDBOX_PORT: 'x' }
     const { code, text, stderr } = await cli.run(['serve'], { env })
     expect({ code, text }).toEqual({ code: 1, text: '' })
     expect(stderr).toMatch(
-      /^error: the configuration will not do:\n {2}SANDBOX_PUBLIC_URL: is not set\. .+\n {2}SANDBOX_PORT: "x" is not a port: .+\n$/,
+      /^error: cannot start: the configuration is not valid:\n {2}SANDBOX_PUBLIC_URL: is not set\. .+\n {2}SANDBOX_PORT: "x" is not a port: .+\n$/,
     )
     const ended = await cli.run(['serve', '--json'], { env })
     expect(errorOf(ended)).toMatchObject({ code: 'bad-configuration', exitCode: 1 })
@@ -61,7 +61,7 @@ describe('blob-sandbox serve', () => {
     await mkdir(join(cwd, '.env'))
     const { code, stderr } = await cli.run(['serve'], { cwd, env: LISTENING })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^error: \.env cannot be read \(\w+\)\n$/)
+    expect(stderr).toMatch(/^error: cannot start: \.env cannot be read \(\w+\)\n$/)
   })
 
   it('lists the exit codes that it has', async () => {

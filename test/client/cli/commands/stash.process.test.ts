@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stashJsonSchema } from '../../../../client/cli/json-schemas.ts'
 import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli, errorOf, jsonOf } from '../cli-process.ts'
+import { type Cli, errorOf, jsonOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
 })
 afterAll(async () => {
   await Promise.all([cli.remove(), world.stop()])
@@ -125,7 +125,7 @@ describe('blob-sandbox stash', () => {
     })
     expect(code).toBe(3)
     expect(stderr).toBe(
-      'error: No wiki credentials: set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD (there is no terminal to ask on).\n',
+      'error: No wiki credentials: set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD.\n',
     )
   })
 
@@ -186,7 +186,7 @@ describe('the command line', () => {
     expect(await cli.run(['stash'])).toMatchObject({
       code: 2,
       text: '',
-      stderr: "error: missing required argument 'page'\n(blob-sandbox stash --help tells more)\n",
+      stderr: "error: missing required argument 'page'\n(see blob-sandbox stash --help)\n",
     })
     expect(errorOf(await cli.run(['stats', '--wotch', '--json']))).toEqual({
       code: 'commander.unknownOption',

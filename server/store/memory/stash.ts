@@ -1,20 +1,21 @@
 import { newStashHandle } from '../ids.ts'
-import type { BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from '../store.ts'
+import type { BlobId, BlobInfo, BlobLease, ByteRange, StashSummary, UserId } from '../store.ts'
 import { cover, coversAll } from './coverage.ts'
-import type { SealedBlob } from './draft.ts'
 import type { Body, Ledger } from './ledger.ts'
 
-/** What all stashes of a store share. */
-export interface StashContext {
-  readonly ledger: Ledger
-  readonly now: () => number
-  openResponses: number
+/** A blob that is complete but not in a stash yet. */
+export interface SealedBlob {
+  readonly id: BlobId
+  readonly mediaType: string
+  readonly name: string
+  readonly body: Body
 }
 
 /** One page's document and files. Lives on after `remove` for as long as a response of one of its blobs is open. */
 export class Stash {
   readonly handle = newStashHandle()
-  readonly context: StashContext
+  readonly ledger: Ledger
+  readonly now: () => number
   readonly user: UserId
   readonly title: string
   readonly createdAt: number
@@ -26,22 +27,27 @@ export class Stash {
   openResponses = 0
   removed = false
 
-  /** @param blobs a draft's; their bodies are stored with this. */
+  /**
+   * Stores the bodies of a draft's blobs with this.
+   * @param ttlMs its life, beginning now
+   */
   constructor(
-    context: StashContext,
-    meta: { user: UserId; title: string; createdAt: number; expiresAt: number },
+    ledger: Ledger,
+    now: () => number,
+    meta: { user: UserId; title: string; ttlMs: number },
     blobs: readonly SealedBlob[],
   ) {
-    this.context = context
+    this.ledger = ledger
+    this.now = now
     this.user = meta.user
     this.title = meta.title
-    this.createdAt = meta.createdAt
-    this.touchedAt = meta.createdAt
-    this.expiresAt = meta.expiresAt
+    this.createdAt = now()
+    this.touchedAt = this.createdAt
+    this.expiresAt = this.createdAt + meta.ttlMs
     this.blobs = blobs.map(({ id, mediaType, name, body }) => {
-      context.ledger.store(body)
+      ledger.store(body)
       const { size, sha256 } = body
-      return new StoredBlob(this, { id, size, sha256, mediaType, name, expiresAt: meta.expiresAt }, body)
+      return new StoredBlob(this, { id, size, sha256, mediaType, name, expiresAt: this.expiresAt }, body)
     })
   }
 
@@ -50,9 +56,13 @@ export class Stash {
     return this.blobs.every((blob) => blob.delivered) ? 'whole' : 'document'
   }
 
-  /** The sum of its blobs' sizes. */
-  get bytes(): number {
-    return this.blobs.reduce((sum, blob) => sum + blob.info.size, 0)
+  get summary(): StashSummary {
+    const { handle, user, title, createdAt, expiresAt, delivered } = this
+    const [document, ...files] = this.blobs
+    if (document === undefined) throw new Error('a stash without its document')
+    const bytes = this.blobs.reduce((sum, blob) => sum + blob.info.size, 0)
+    const { id } = document.info
+    return { id, handle, user, title, bytes, files: files.length, createdAt, expiresAt, delivered }
   }
 
   /** Gives its bytes back, those of blobs with an open response when that ends. */
@@ -66,8 +76,8 @@ export class StoredBlob {
   readonly stash: Stash
   readonly info: BlobInfo
   readonly body: Body
-  openResponses = 0
   delivered = false
+  #openResponses = 0
   #covered: readonly ByteRange[] = NONE_COVERED
 
   constructor(stash: Stash, info: BlobInfo, body: Body) {
@@ -92,7 +102,7 @@ export class StoredBlob {
   /** Gives the bytes back once the stash is gone and no response is open. */
   releaseUnused(): void {
     const { stash } = this
-    if (stash.removed && this.openResponses === 0) stash.context.ledger.release(stash.user, this.body, true)
+    if (stash.removed && this.#openResponses === 0) stash.ledger.release(stash.user, this.body, true)
   }
 
   #deliver(range: ByteRange): void {
@@ -103,10 +113,10 @@ export class StoredBlob {
 
   #touch(responses: 1 | -1): void {
     const { stash } = this
-    this.openResponses += responses
+    this.#openResponses += responses
     stash.openResponses += responses
-    stash.context.openResponses += responses
-    stash.touchedAt = stash.context.now()
+    stash.ledger.openResponses += responses
+    stash.touchedAt = stash.now()
   }
 }
 

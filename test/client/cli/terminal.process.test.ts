@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { OWNER_TOKEN, PASSWORD } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli } from './cli-process.ts'
+import { type Cli, startCli } from './cli-process.ts'
 
 // On a pseudo-terminal, by util-linux's `script`.
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
 })
 afterAll(async () => {
   await Promise.all([cli.remove(), world.stop()])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clippedTitle, listedName, storedName } from '../../../server/stash/listed-name.ts'
+import { clippedTitle, listedName, storedName } from '../../../server/stash/clipped-names.ts'
 
 describe('the name of a failed file in a link', () => {
   it('stays as it is when it is short', () => {

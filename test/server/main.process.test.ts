@@ -35,7 +35,7 @@ describe('the process', () => {
     const { child, stderr } = start({ SANDBOX_PORT: 'x' })
     expect(await once(child, 'close')).toEqual([1, null])
     expect(stderr()).toBe(
-      'blob-sandbox cannot start, its configuration will not do:\n' +
+      'blob-sandbox cannot start: the configuration is not valid:\n' +
         '  SANDBOX_PUBLIC_URL: is not set. Set it to the base URL under which the consumers of links reach this service, such as https://blobs.example.org: every link starts with it, so it must be reachable from where they run\n' +
         '  SANDBOX_PORT: "x" is not a port: a whole number from 0 (any free one) to 65535\n',
     )

@@ -12,12 +12,12 @@ import { type Answer, startBlobServer } from '../../../fixtures/blob-server.ts'
 import { freePort } from '../../../fixtures/free-port.ts'
 import { OWNER_TOKEN } from '../../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../../fixtures/test-sandbox.ts'
-import { buildCli, type Cli, type CliOptions, jsonOf } from '../cli-process.ts'
+import { type Cli, type CliOptions, jsonOf, startCli } from '../cli-process.ts'
 
 let cli: Cli
 let world: TestSandbox
 beforeAll(async () => {
-  ;[cli, world] = await Promise.all([buildCli(), startTestSandbox()])
+  ;[cli, world] = await Promise.all([startCli(), startTestSandbox()])
 })
 afterAll(async () => {
   await Promise.all([cli.remove(), world.stop()])
@@ -144,7 +144,7 @@ describe('blob-sandbox check, where all is right', () => {
     expect(lines.slice(0, 4)).toEqual([
       'warning  configuration · SANDBOX_PUBLIC_URL: 127.0.0.1 is a loopback or private host: consumers elsewhere cannot reach it, and those that guard against SSRF refuse it',
       '         → put a TLS proxy with a public host name in front of the public listener, and set SANDBOX_PUBLIC_URL to its https URL',
-      'warning  configuration · SANDBOX_PUBLIC_URL: plain http: the link is the permission, and anybody on the way can read it; put TLS in front',
+      'warning  configuration · SANDBOX_PUBLIC_URL: plain http: the link is the permission, and everyone on the network path can read it; put TLS in front',
       '         → put a TLS proxy with a public host name in front of the public listener, and set SANDBOX_PUBLIC_URL to its https URL',
     ])
     expect(lines.slice(4)).toEqual([
@@ -209,8 +209,8 @@ describe('blob-sandbox check names the line and the fix', () => {
         check: 'configuration',
         status: 'warning',
         variable: 'SANDBOX_PUBLC_URL',
-        message: 'is no variable of the service',
-        fix: 'if SANDBOX_PUBLIC_URL is meant, call it so',
+        message: 'is no variable of the service, and has no effect. Did you mean SANDBOX_PUBLIC_URL?',
+        fix: 'correct its name, or remove it',
       },
     ])
   })
@@ -303,7 +303,7 @@ describe('blob-sandbox check names the line and the fix', () => {
       status: 'skipped',
       variable: null,
       message: 'there is no token that the wiki accepts',
-      fix: 'do what the lines above say, then check again',
+      fix: 'fix what the lines above say, then check again',
     })
   })
 
@@ -389,8 +389,8 @@ describe('blob-sandbox check names the line and the fix', () => {
         check: 'ports',
         status: 'fault',
         variable: 'SANDBOX_PORT',
-        message: `port ${taken} is taken by another program: the service cannot start`,
-        fix: 'end that program, or set SANDBOX_PORT to a free port',
+        message: `port ${taken} is in use by another program: the service cannot start`,
+        fix: 'stop that program, or set SANDBOX_PORT to a free port',
       },
     ])
   })
@@ -404,7 +404,7 @@ describe('blob-sandbox check names the line and the fix', () => {
         variable: 'SANDBOX_PUBLIC_URL',
         message: `${new URL(world.wiki.url).host} leads to the wiki itself (200, text/html)`,
         fix: expect.stringMatching(
-          /^lead \/api\/sb\/ of this host to the public listener .+ or give the service a host name/,
+          /^route \/api\/sb\/ of this host to the public listener .+ or give the service a host name/,
         ),
       },
     ])
@@ -432,6 +432,21 @@ describe('blob-sandbox check names the line and the fix', () => {
     ])
   })
 
+  it('where the internal listener is what is public, under a name that it does not serve', async () => {
+    const host = `sandbox.internal:${portOf(world.sandbox.internalOrigin)}`
+    const { found } = await findings({
+      ...(await withName('sandbox.internal', '127.0.0.1')),
+      SANDBOX_PUBLIC_URL: `http://${host}`,
+    })
+    const faults = found.filter(({ status }) => status === 'fault')
+    expect(faults).toMatchObject([
+      {
+        check: 'public URL',
+        message: `${host} leads to the internal listener, which takes wiki tokens and must not be public`,
+      },
+    ])
+  })
+
   it.each([
     [
       302,
@@ -441,7 +456,7 @@ describe('blob-sandbox check names the line and the fix', () => {
     [
       401,
       { 'www-authenticate': 'Basic' },
-      'what stands in front asks consumers for credentials, or refuses them (401)',
+      'a proxy in front asks consumers for credentials, or refuses them (401)',
     ],
   ])('where a proxy wants a sign-in (%i)', async (status, headers, message) => {
     const origin = await serve(answering(status, headers))
@@ -475,7 +490,7 @@ describe('blob-sandbox check names the line and the fix', () => {
         check: 'public URL',
         status: 'fault',
         message: `the proxy at ${new URL(origin).host} does not reach the service (502)`,
-        fix: expect.stringMatching(/^start the service, and lead \/api\/sb\//),
+        fix: expect.stringMatching(/^start the service, and route \/api\/sb\//),
       },
     ])
   })

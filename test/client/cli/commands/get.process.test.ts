@@ -10,14 +10,14 @@ import {
   whole,
 } from '../../../fixtures/blob-server.ts'
 import { deferred } from '../../../fixtures/deferred.ts'
-import { buildCli, type Cli, errorOf, jsonOf } from '../cli-process.ts'
+import { type Cli, errorOf, jsonOf, startCli } from '../cli-process.ts'
 
 const ID = '1b4e28ba-2fa1-41d2-883f-0016d3cca427'
 const BODY = 'the bytes of a picture'
 
 let cli: Cli
 beforeAll(async () => {
-  cli = await buildCli()
+  cli = await startCli()
 })
 afterAll(() => cli.remove())
 
@@ -189,7 +189,7 @@ describe('blob-sandbox get', () => {
     )
     expect(errorOf(ended)).toEqual({
       code: 'ENOENT',
-      message: `the folder ${join(cwd, 'no/such')} does not exist: make it, or name another one`,
+      message: `the folder ${join(cwd, 'no/such')} does not exist: create it, or name another one`,
       exitCode: 2,
     })
     // Nothing was downloaded in vain.

@@ -210,7 +210,7 @@ describe('blob-sandbox mcp', () => {
     [
       'a public URL for a service of its own',
       { DOCMOST_TOKEN: OWNER_TOKEN },
-      'error: the configuration will not do (SANDBOX_URL is not set, so this starts a service of its own):\n' +
+      'error: SANDBOX_URL is not set, and a service of its own cannot start: the configuration is not valid:\n' +
         '  SANDBOX_PUBLIC_URL: is not set. Set it to the base URL under which the consumers of links reach this service, such as https://blobs.example.org: every link starts with it, so it must be reachable from where they run\n',
     ],
     [
