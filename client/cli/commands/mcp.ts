@@ -12,7 +12,7 @@ import { VERSION } from '../version.ts'
 /**
  * `blob-sandbox mcp`: an MCP server on standard input and output that offers `stash_page` with the user's own rights,
  * against the service at `SANDBOX_URL`, or against one that it starts itself when that is not set. Resolves when its
- * input has ended or on SIGTERM or SIGINT; calls in progress are cancelled then, and a service of its own stopped.
+ * input has ended or on SIGTERM, SIGINT or SIGHUP; calls in progress are cancelled then, and a service of its own stopped.
  *
  * It does not read `.env`: hosts start it in the folder of any project, and a file there could send the user's token
  * anywhere.
@@ -22,7 +22,9 @@ export async function mcp({ environment }: Pick<CommandContext, 'environment'>):
   const { stdin, stdout } = process
   const interruption = new AbortController()
   // A second signal has no handler, and ends the process at once.
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => interruption.abort())
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(name, () => interruption.abort())
+  // Without a listener Node would open its inspector.
+  process.on('SIGUSR1', () => {})
   const getToken = await getTokenFrom(environment, undefined)
   const service = await serviceFor(environment)
   try {
@@ -58,12 +60,11 @@ async function serviceFor(environment: Environment): Promise<Service> {
   if (variable(environment, 'SANDBOX_URL') !== undefined) {
     return { url: urlVariable(environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL), stop: async () => undefined }
   }
-  const [{ ConfigError, readConfig }, { configWarnings, unknownVariables }, { createLog }, { startSandbox }] =
+  const [{ ConfigError, readConfig }, { startWithWarnings }, { BoundedLog, processOutput }] =
     await Promise.all([
       import('../../../server/config.ts'),
-      import('../../../server/config-warnings.ts'),
-      import('../../../server/ops/log.ts'),
-      import('../../../server/sandbox.ts'),
+      import('../../../server/serve.ts'),
+      import('../../../server/ops/log-destination.ts'),
     ])
   try {
     // Only this process uses the internal listener: on any free port, several of them can run at once.
@@ -71,12 +72,7 @@ async function serviceFor(environment: Environment): Promise<Service> {
       ...environment,
       SANDBOX_INTERNAL_PORT: variable(environment, 'SANDBOX_INTERNAL_PORT') ?? '0',
     })
-    const destination = { write: (lines: string) => void process.stderr.write(lines) }
-    const log = createLog(config.logLevel, destination)
-    for (const { variable, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
-      log.warn({ variable }, message)
-    }
-    const sandbox = await startSandbox(config, { log: destination })
+    const sandbox = await startWithWarnings(config, environment, new BoundedLog(processOutput(2)))
     return { url: `${sandbox.internalOrigin}/trpc`, stop: () => sandbox.stop() }
   } catch (error) {
     const isConfig = error instanceof ConfigError

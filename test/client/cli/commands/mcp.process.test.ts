@@ -164,14 +164,15 @@ describe('blob-sandbox mcp', () => {
     expect(mcp.strayLines).toEqual([])
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
-    'ends with code 0 on %s, and ends the stash under way',
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    'opens no inspector on SIGUSR1, ends with code 0 on %s, and ends the stash under way',
     async (signal) => {
       const release = holdDownloads()
       const mcp = start(remote())
       await mcp.initialize()
       mcp.stashPage(pageOf(2)).catch(() => undefined)
       await release.reached
+      mcp.child.kill('SIGUSR1')
       mcp.child.kill(signal)
       expect(await mcp.ended).toEqual([0, null])
       await expect.poll(async () => (await service.sandbox.stats()).stashes.aborted).toBe(1)
