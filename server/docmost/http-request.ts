@@ -6,6 +6,7 @@ import http, {
   type IncomingMessage,
 } from 'node:http'
 import https from 'node:https'
+import { limitChunks } from './chunk-limit.ts'
 import { type LargeAnswer, WikiError } from './wiki.ts'
 
 /** Node's own default, written down because it is the defence against thousands of headers. */
@@ -89,6 +90,7 @@ export function sendRequest(request: HttpRequest, signal: AbortSignal): Promise<
         fail(new WikiError('bad-response', `The wiki sent more than ${MAX_HEADERS} headers.`))
         return
       }
+      limitChunks(incoming, fail)
       resolve({
         status: incoming.statusCode ?? 0,
         headers: incoming.headers,
