@@ -8,6 +8,7 @@ import http, {
 import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'
 import { createAgent } from './agent.ts'
+import { limitChunks } from './chunk-limit.ts'
 import { type LargeResponse, WikiError } from './wiki.ts'
 
 /** Node's own default, written down because it is the defence against thousands of headers. */
@@ -133,6 +134,7 @@ export function sendRequest(request: HttpRequest, signal: AbortSignal): Promise<
         fail(new WikiError('bad-response', `The wiki sent more than ${MAX_HEADERS} headers.`))
         return
       }
+      limitChunks(incoming, fail)
       const contentLength = contentLengthOf(headers)
       resolve({ status: statusCode, headers, contentLength, body: bodyOf(incoming), abort, ended })
     })

@@ -1,10 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import type { FailureReason } from '../../shared/link.ts'
+import { TinyChunksError } from '../docmost/chunk-limit.ts'
 import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
 import { storedName } from './clipped-names.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
 import { MAX_FILES, type PageFile, type References } from './references.ts'
+
+/** Smaller chunks are gathered: each write hashes and reserves apart. */
+const GATHERED_BYTES = 16_384
+/** A wiki that has sent so many files in tiny chunks is asked for no more of the page's. */
+const MAX_TINY_CHUNK_FILES = 3
 
 export interface MirrorResult {
   /** Blob id of each file that was mirrored, by its number. */
@@ -47,16 +53,23 @@ export async function mirrorFiles(
   // One listener for each download.
   setMaxListeners(options.concurrency + 1, ending)
   let next = 0
+  let tinyChunkFiles = 0
+  /** Why a file is not even asked for. */
+  const refusal = (index: number): FailureReason | undefined => {
+    if (index >= MAX_FILES) return 'store-full'
+    if (tinyChunkFiles >= MAX_TINY_CHUNK_FILES) return 'bad-response'
+    return options.deadline.aborted ? 'timeout' : undefined
+  }
   const worker = async () => {
     while (next < files.knownFiles) {
       signal.throwIfAborted()
       const index = next++
+      const reason = refusal(index)
       const result =
-        index < MAX_FILES
-          ? await mirrorFile(files.file(index), options, signal, ending)
-          : ({ reason: 'store-full' } as const)
+        reason === undefined ? await mirrorFile(files.file(index), options, signal, ending) : { reason }
       if ('id' in result) mirrored.set(index, result.id)
       else failed.set(index, result.reason)
+      if ('error' in result && result.error instanceof TinyChunksError) tinyChunkFiles++
       options.onFile?.('id' in result)
     }
   }
@@ -78,8 +91,7 @@ async function mirrorFile(
   signal: AbortSignal,
   /** `signal` or the deadline. */
   ending: AbortSignal,
-): Promise<{ id: BlobId } | { reason: FailureReason }> {
-  if (options.deadline.aborted) return { reason: 'timeout' }
+): Promise<{ id: BlobId } | { reason: FailureReason; error?: unknown }> {
   // Ends the download whichever way this function is left.
   const end = new AbortController()
   // Not `AbortSignal.any`: `ending` would hold every file's signal, and a page can have thousands.
@@ -94,15 +106,8 @@ async function mirrorFile(
     if (file.isMedia && isHtml(answer.mediaType)) return { reason: 'bad-response' }
     if ((answer.contentLength ?? 0) > options.maxFileBytes) return { reason: 'too-large' }
     writer = await options.draft.file(answer.contentLength)
-    let size = 0
-    let head = Buffer.alloc(0)
-    for await (const chunk of answer.body) {
-      size += chunk.length
-      if (size > options.maxFileBytes) return { reason: 'too-large' }
-      if (head.length < MAX_SNIFFED_BYTES)
-        head = Buffer.concat([head, chunk.subarray(0, MAX_SNIFFED_BYTES - head.length)])
-      await writer.write(chunk)
-    }
+    const head = await writeBody(answer.body, writer, options.maxFileBytes)
+    if (head === undefined) return { reason: 'too-large' }
     await writer.seal({ mediaType: await mediaTypeOf(answer.mediaType, head), name: storedName(file.name) })
     const { id } = writer
     writer = undefined
@@ -110,13 +115,46 @@ async function mirrorFile(
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof StoreFullError) return { reason: 'store-full' }
-    if (error instanceof WikiError) return { reason: FAILURES[error.code] }
+    if (error instanceof WikiError) return { reason: FAILURES[error.code], error }
     throw error
   } finally {
     ending.removeEventListener('abort', onEnding)
     end.abort()
     await writer?.discard()
   }
+}
+
+/** Gives the first bytes of the body, as many as {@link mediaTypeOf} reads; `undefined` when it has more than `maxBytes`. */
+async function writeBody(
+  body: AsyncIterable<Buffer>,
+  writer: BlobWriter,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  let size = 0
+  let head = Buffer.alloc(0)
+  let gathered = Buffer.alloc(0)
+  let length = 0
+  const write = async (bytes: Buffer) => {
+    const missing = MAX_SNIFFED_BYTES - head.length
+    if (missing > 0) head = Buffer.concat([head, bytes.subarray(0, missing)])
+    await writer.write(bytes)
+  }
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > maxBytes) return undefined
+    if (length > 0 && length + chunk.length > GATHERED_BYTES) {
+      await write(gathered.subarray(0, length))
+      length = 0
+    }
+    if (chunk.length >= GATHERED_BYTES) {
+      await write(chunk)
+      continue
+    }
+    if (gathered.length === 0) gathered = Buffer.allocUnsafe(GATHERED_BYTES)
+    length += chunk.copy(gathered, length)
+  }
+  if (length > 0) await write(gathered.subarray(0, length))
+  return head
 }
 
 const FAILURES: Record<WikiErrorCode, FailureReason> = {
