@@ -37,9 +37,11 @@ export async function startListener(
   options: { limits?: Partial<DeliveryLimits>; store?: Store } = {},
 ): Promise<RunningListener> {
   const clock: TestClock = { now: START }
+  const now = () => clock.now
   const store =
-    options.store ??
-    createMemoryStore({ ttlMs: TTL_MS, maxTotalBytes: 2 ** 27, maxUserBytes: 2 ** 27, now: () => clock.now })
+    options.store === undefined
+      ? createMemoryStore({ ttlMs: TTL_MS, maxTotalBytes: 2 ** 27, maxUserBytes: 2 ** 27, now })
+      : Object.assign(options.store, { now })
   const counters = newDeliveryCounters()
   const logged: Record<string, unknown>[] = []
   const waiting: { message: string; resolve: (line: Record<string, unknown>) => void }[] = []
