@@ -1,7 +1,7 @@
 /** RFC 9110 §8.8.3. */
 const ENTITY_TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
 
-/** The tag's opaque part as the service sends it, or with what a compressing proxy appends (`-gzip`, `;gzip`). */
+/** The tag's opaque part as the service sends it, or with the suffix of a compressing proxy (`-gzip`, `;gzip`). */
 const TAGGED_SHA256 = /^([0-9a-f]{64})(?:[-;].*)?$/
 
 /**
@@ -11,17 +11,17 @@ const TAGGED_SHA256 = /^([0-9a-f]{64})(?:[-;].*)?$/
 const SHA256_MEMBER = /^[ \t]*sha-256=:([A-Za-z0-9+/]{43})=?:[ \t]*(?:;.*)?$/
 
 /**
- * The sha256 of the identity bytes that an answer promises, as 64 lower-case hex digits: from its ETag, strong, weakened
- * or suffixed, else from its Repr-Digest; `undefined` when neither has one.
+ * The sha256 of the identity bytes that the headers give, as 64 lower-case hex digits: from the ETag, strong, weakened
+ * or suffixed, else from the Repr-Digest; `undefined` when neither has one.
  */
-export function promisedSha256(headers: Headers): string | undefined {
+export function expectedSha256(headers: Headers): string | undefined {
   const [, , opaque = ''] = ENTITY_TAG.exec(headers.get('etag') ?? '') ?? []
-  return TAGGED_SHA256.exec(opaque)?.[1] ?? digestedSha256(headers.get('repr-digest') ?? '')
+  return TAGGED_SHA256.exec(opaque)?.[1] ?? digestSha256(headers.get('repr-digest') ?? '')
 }
 
 /**
- * The ETag with which a download may go on (`If-Range` compares strongly, RFC 9110 §13.1.5); `undefined` without one,
- * and for the tag of an encoded representation, whose offsets are not those of the bytes that `fetch` gives.
+ * The ETag with which a download can be resumed (`If-Range` compares strongly, RFC 9110 §13.1.5); `undefined` without
+ * one, and for the tag of an encoded representation, whose offsets are not those of the bytes that `fetch` gives.
  */
 export function resumableTag(headers: Headers): string | undefined {
   const tag = headers.get('etag') ?? ''
@@ -31,7 +31,7 @@ export function resumableTag(headers: Headers): string | undefined {
   return sha256 === undefined || sha256 === opaque ? tag : undefined
 }
 
-/** The body travels encoded (RFC 9110 §8.4); `fetch` decodes it, and the Content-Length is not the size of the result. */
+/** The body has a content coding (RFC 9110 §8.4): `fetch` decodes it, so the Content-Length is not the decoded size. */
 export function isEncoded(headers: Headers): boolean {
   const coding = headers.get('content-encoding')
   return coding !== null && coding.trim().toLowerCase() !== 'identity'
@@ -42,7 +42,7 @@ export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string>
   return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 
-function digestedSha256(dictionary: string): string | undefined {
+function digestSha256(dictionary: string): string | undefined {
   // Of members with the same name the last counts (RFC 8941 §4.2.2).
   const base64 = dictionary
     .split(',')

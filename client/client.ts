@@ -15,8 +15,8 @@ export interface SandboxClientOptions {
   /** The RPC's URL on the internal listener, such as `http://127.0.0.1:3101/trpc`. */
   url: string
   /**
-   * The caller's wiki access token: asked for at every request, and once more after an UNAUTHORIZED.
-   * @param refused the token that was UNAUTHORIZED, when it is asked for once more.
+   * Gives the caller's wiki access token: called for every request, and once more after an UNAUTHORIZED.
+   * @param refused the token that was UNAUTHORIZED, in that second call.
    */
   getToken: (refused?: string) => string | Promise<string>
 }
@@ -35,8 +35,8 @@ export type SandboxClient = TRPCClient<AppRouter>
  * const link = await client.stash.mutate({ pageId }, { signal })
  * ```
  *
- * Calls reject with a `TRPCClientError` whose `data.code` is tRPC's code and whose `data.reason` is a stable word
- * (`SandboxErrorData`); an aborted `signal` ends the call here and the stash in the service.
+ * Calls reject with a `TRPCClientError` whose `data.code` is tRPC's code and whose `data.reason` says what went wrong
+ * (`SandboxErrorData`). An aborted `signal` ends the call here and the stash in the service.
  */
 export function createSandboxClient(options: SandboxClientOptions): SandboxClient {
   const { url, getToken } = options
@@ -48,7 +48,7 @@ export function createSandboxClient(options: SandboxClientOptions): SandboxClien
   }
   return createTRPCClient<AppRouter>({
     links: [
-      // A context of the call's own: the caller's may serve several calls.
+      // Each call gets its own context: the caller's may serve several calls.
       () =>
         ({ op, next }) =>
           next({ ...op, context: { ...op.context, attempts: {} } satisfies Context }),
@@ -65,7 +65,7 @@ export function createSandboxClient(options: SandboxClientOptions): SandboxClien
         true: httpBatchStreamLink({
           url,
           transformer: superjson,
-          // As many as the service takes in one request.
+          // The service accepts one call a request.
           maxItems: 1,
           headers: ({ opList: [op] }) => authorization(op),
         }),
@@ -75,12 +75,12 @@ export function createSandboxClient(options: SandboxClientOptions): SandboxClien
   })
 }
 
-/** What one call remembers of its tokens. */
+/** The tokens that one call has sent. */
 interface Context extends Record<string, unknown> {
   attempts: { sent?: string | undefined; refused?: string | undefined }
 }
 
-/** Whether the wiki did not know the token. */
+/** Whether the wiki refused the token. */
 export function isUnauthorized(error: unknown): boolean {
   return error instanceof TRPCClientError && error.data?.code === 'UNAUTHORIZED'
 }

@@ -2,17 +2,15 @@ import { BlobError } from './blob-error.ts'
 import { findSandboxUrls, type SandboxUrl, sandboxBase } from './document-urls.ts'
 import { type FetchBlobOptions, type FetchedBlob, fetchBlob } from './fetch-blob.ts'
 
-export { BlobError, type BlobErrorCode } from './blob-error.ts'
-
 const DEFAULT_CONCURRENCY = 6
 
-/** The caps and limits hold for each blob apart. */
+/** The caps and limits apply to each blob separately. */
 export interface FetchStashOptions extends Omit<FetchBlobOptions, 'onProgress'> {
-  /** Files that are under way or in memory at once, the one that the loop's body works on included. Default 6. */
+  /** Files downloading or in memory at once, the one that the loop's body works on included. Default 6. */
   concurrency?: number
 }
 
-/** A file of a stash: its blob, or why there is none. */
+/** A file of a stash: its blob, or why it could not be fetched. */
 export type StashFile = SandboxUrl &
   (
     | { readonly blob: FetchedBlob; readonly error?: undefined }
@@ -26,7 +24,7 @@ export interface FetchedStash {
   readonly document: unknown
   /**
    * The files that the document refers to, each once, in its order. Nothing is fetched before the iteration begins, and
-   * each iteration fetches anew; ending one early aborts what is under way. A file that fails is an item with an
+   * each iteration fetches again; ending one early aborts its downloads. A file that fails is an item with an
    * `error`, and the iteration goes on; only the caller's own `signal` ends it, with an `aborted` error.
    */
   readonly files: AsyncIterable<StashFile>
@@ -41,7 +39,7 @@ export interface FetchedStash {
  * ```
  *
  * @throws {BlobError} as `fetchBlob`, and with `not-a-document` when the link leads to something else.
- * @throws {RangeError} for options that make no sense.
+ * @throws {RangeError} for an invalid option.
  */
 export async function fetchStash(uri: string, options: FetchStashOptions = {}): Promise<FetchedStash> {
   const { concurrency = DEFAULT_CONCURRENCY, ...blobOptions } = options
@@ -53,7 +51,7 @@ export async function fetchStash(uri: string, options: FetchStashOptions = {}): 
   const blob = await fetchBlob(uri, blobOptions)
   const { text, document } = parseDocument(blob.bytes)
   const urls = findSandboxUrls(text, base)
-  const files = { [Symbol.asyncIterator]: () => new FileIterator(urls, concurrency, blobOptions) }
+  const files = { [Symbol.asyncIterator]: () => fetchFiles(urls, concurrency, blobOptions) }
   return { blob, document, files }
 }
 
@@ -62,7 +60,7 @@ function parseDocument(bytes: Uint8Array): { text: string; document: unknown } {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return { text, document: JSON.parse(text) }
   } catch {
-    throw notADocument('the blob is no JSON: the link of a single file, perhaps')
+    throw notADocument('the blob is not JSON; perhaps this is the link of a single file')
   }
 }
 
@@ -71,65 +69,61 @@ function notADocument(fault: string): BlobError {
 }
 
 /**
- * Fetches ahead in order, at most `concurrency` files that nobody has let go of. Not a generator, whose `return` would
- * wait for the file that `next` waits for.
+ * Fetches ahead in order, at most `concurrency` files. `return` aborts the file that a pending `next` waits for; a
+ * generator's own would wait for it.
  */
-class FileIterator implements AsyncIterator<StashFile, undefined> {
-  readonly #urls: Iterator<SandboxUrl>
-  readonly #concurrency: number
-  readonly #options: FetchBlobOptions
-  readonly #stop = new AbortController()
-  readonly #onAbort = () => this.#stop.abort(this.#options.signal?.reason)
-  /** Those ahead, in order. */
-  #ahead: Promise<StashFile>[] = []
-  /** Ends with the latest call of `next`: they take turns, as those of an async generator do. */
-  #turn: Promise<unknown> = Promise.resolve()
-
-  constructor(urls: readonly SandboxUrl[], concurrency: number, options: FetchBlobOptions) {
-    this.#urls = urls.values()
-    this.#concurrency = concurrency
-    this.#options = options
-    if (options.signal?.aborted) this.#onAbort()
-    options.signal?.addEventListener('abort', this.#onAbort)
+function fetchFiles(
+  urls: readonly SandboxUrl[],
+  concurrency: number,
+  options: FetchBlobOptions,
+): AsyncIterator<StashFile, undefined> {
+  const stop = new AbortController()
+  const files = filesInOrder(urls.values(), concurrency, options, stop)
+  return {
+    next: () => files.next(),
+    return() {
+      stop.abort()
+      return files.return(undefined)
+    },
   }
+}
 
-  next(): Promise<IteratorResult<StashFile, undefined>> {
-    const result = this.#turn.then(() => this.#advance())
-    this.#turn = result.catch(() => {})
-    return result
-  }
-
-  async return(): Promise<IteratorResult<StashFile, undefined>> {
-    this.#options.signal?.removeEventListener('abort', this.#onAbort)
-    this.#stop.abort()
-    const ahead = this.#ahead
-    this.#ahead = []
+async function* filesInOrder(
+  urls: Iterator<SandboxUrl>,
+  concurrency: number,
+  options: FetchBlobOptions,
+  stop: AbortController,
+): AsyncGenerator<StashFile, undefined> {
+  const { signal } = options
+  const onAbort = () => stop.abort()
+  if (signal?.aborted) onAbort()
+  signal?.addEventListener('abort', onAbort)
+  const ahead: Promise<StashFile>[] = []
+  try {
+    for (;;) {
+      while (ahead.length < concurrency && !stop.signal.aborted) {
+        const { value: url, done } = urls.next()
+        if (done) break
+        ahead.push(fetchFile(url, { ...options, signal: stop.signal }))
+      }
+      const file = await ahead.shift()
+      if (signal?.aborted) throw new BlobError('aborted', 'aborted by the caller', { cause: signal.reason })
+      if (file === undefined || stop.signal.aborted) return undefined
+      yield file
+    }
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+    stop.abort()
     await Promise.all(ahead)
-    return { done: true, value: undefined }
   }
+}
 
-  async #advance(): Promise<IteratorResult<StashFile, undefined>> {
-    while (this.#ahead.length < this.#concurrency && !this.#stop.signal.aborted) {
-      const { value: url, done } = this.#urls.next()
-      if (done) break
-      this.#ahead.push(this.#fetch(url))
-    }
-    const file = await this.#ahead.shift()
-    // `return` may have been called meanwhile; then the file is nobody's.
-    if (file !== undefined && !this.#stop.signal.aborted) return { done: false, value: file }
-    await this.return()
-    const { signal } = this.#options
-    if (signal?.aborted) throw new BlobError('aborted', 'aborted by the caller', { cause: signal.reason })
-    return { done: true, value: undefined }
-  }
-
-  async #fetch(url: SandboxUrl): Promise<StashFile> {
-    try {
-      return { ...url, blob: await fetchBlob(url.uri, { ...this.#options, signal: this.#stop.signal }) }
-    } catch (error) {
-      if (error instanceof BlobError) return { ...url, error }
-      // Only what the caller's own functions throw; the whole of it may hold the link.
-      return { ...url, error: new BlobError('unreachable', `blob ${url.id.slice(0, 8)}…: the fetch failed`) }
-    }
+async function fetchFile(url: SandboxUrl, options: FetchBlobOptions): Promise<StashFile> {
+  try {
+    return { ...url, blob: await fetchBlob(url.uri, options) }
+  } catch (error) {
+    if (error instanceof BlobError) return { ...url, error }
+    // Thrown by the caller's own functions; its message may hold the link.
+    return { ...url, error: new BlobError('unreachable', `blob ${url.id.slice(0, 8)}…: the fetch failed`) }
   }
 }

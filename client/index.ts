@@ -1,4 +1,4 @@
-/** What a tool layer and a consumer of links need: the typed client, the tool adapters, the fetching of links. */
+/** For tool layers and for consumers of links: the typed client, the tool adapters, functions that fetch links. */
 export { TRPCClientError } from '@trpc/client'
 export type { SandboxErrorData } from '../shared/errors.ts'
 export type { DropInput, FailureReason, FileFailure, StashInput, StashLink } from '../shared/link.ts'

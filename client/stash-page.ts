@@ -6,12 +6,12 @@ import type { SandboxClient } from './client.ts'
 export interface StashPageOptions {
   /** Ends the call here and the stash in the service. */
   signal?: AbortSignal | undefined
-  /** Told how many of the page's files are done, a few times a second at most. */
+  /** Called with how many of the page's files are done, at most a few times a second. */
   onProgress?: ((progress: StashProgress) => void) | undefined
 }
 
 /**
- * Stashes a page with the rights of the client's token, and gives the link to it.
+ * Stashes a page with the rights of the client's token.
  * @throws {TRPCClientError} as every call of the client.
  */
 export async function stashPage(
@@ -29,7 +29,7 @@ export async function stashPage(
       else onProgress({ files: event.files, mirrored: event.mirrored, failed: event.failed })
     }
   } catch (error) {
-    // A stream that breaks rejects with whatever broke it.
+    // A broken stream rejects with the error that broke it, of any type.
     throw TRPCClientError.from(error instanceof Error ? error : new Error(String(error)))
   }
   if (link === undefined) throw new TRPCClientError('The service ended its answer before the link.')

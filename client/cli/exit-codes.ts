@@ -1,9 +1,10 @@
 import { TRPCClientError } from '@trpc/client'
 import type { AppRouter } from '../../server/rpc/router.ts'
 import { BlobError, type BlobErrorCode } from '../blob-error.ts'
+import { systemCode } from '../system-code.ts'
 import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
 
-/** What the process ends with. Scripts rely on these numbers: none ever changes its meaning. */
+/** The process's exit codes. Scripts rely on these numbers: none ever changes its meaning. */
 export const EXIT = {
   ok: 0,
   unexpected: 1,
@@ -31,7 +32,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   5: 'not found: no such page, or the link has expired',
   6: 'the service, the wiki or the link cannot be reached or is busy: try again later',
   7: 'done in part: some files failed (pull, stash --strict)',
-  8: 'the bytes are not the promised ones, or nothing shows that they are',
+  8: 'the bytes are not the promised ones, or there is no hash to verify them by',
   9: 'too large, or no document',
   10: 'check found a fault',
   130: 'Ctrl-C (serve and mcp end with 0)',
@@ -39,11 +40,11 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   143: 'terminated by SIGTERM (serve and mcp end with 0)',
 }
 
-/** A failure as the command line tells it: one sentence, and what to do about it. */
+/** A failure as the command line reports it: one sentence, and what to do about it. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: ExitCode
-  /** A stable word. */
+  /** A stable identifier. */
   readonly code: string
   constructor(exitCode: ExitCode, code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -52,7 +53,7 @@ export class CommandError extends Error {
   }
 }
 
-const BLOB_ERRORS: Readonly<Record<BlobErrorCode, ExitCode>> = {
+const CLIENT_ERRORS: Readonly<Record<BlobErrorCode | WikiLoginErrorCode, ExitCode>> = {
   expired: EXIT.notFound,
   corrupt: EXIT.corrupt,
   unverifiable: EXIT.corrupt,
@@ -61,6 +62,10 @@ const BLOB_ERRORS: Readonly<Record<BlobErrorCode, ExitCode>> = {
   timeout: EXIT.unreachable,
   aborted: EXIT.interrupted,
   'not-a-document': EXIT.unsuitable,
+  'login-refused': EXIT.refused,
+  'no-token': EXIT.refused,
+  'login-limited': EXIT.unreachable,
+  'login-failed': EXIT.unreachable,
 }
 
 const RPC_ERRORS: Readonly<Record<string, ExitCode>> = {
@@ -76,40 +81,30 @@ const RPC_ERRORS: Readonly<Record<string, ExitCode>> = {
   GATEWAY_TIMEOUT: EXIT.unreachable,
 }
 
-const LOGIN_ERRORS: Readonly<Record<WikiLoginErrorCode, ExitCode>> = {
-  'login-refused': EXIT.refused,
-  'no-token': EXIT.refused,
-  'login-limited': EXIT.unreachable,
-  'login-failed': EXIT.unreachable,
-}
-
-/** Translates whatever a command threw, once, at the edge. */
+/** Translates any error of a command. */
 export function toCommandError(error: unknown): CommandError {
   if (error instanceof CommandError) return error
-  if (error instanceof BlobError) {
-    return new CommandError(BLOB_ERRORS[error.code], error.code, error.message, error)
-  }
-  if (error instanceof WikiLoginError) {
-    return new CommandError(LOGIN_ERRORS[error.code], error.code, error.message, error)
+  if (error instanceof BlobError || error instanceof WikiLoginError) {
+    return new CommandError(CLIENT_ERRORS[error.code], error.code, error.message, error)
   }
   if (error instanceof TRPCClientError) return fromRpcError(error)
-  const message = error instanceof Error ? error.message : String(error)
-  return new CommandError(EXIT.unexpected, systemCode(error) ?? 'unexpected', message, error)
+  return new CommandError(EXIT.unexpected, systemCode(error) ?? 'unexpected', messageOf(error), error)
 }
 
 function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
-  const { data } = error
+  const { data, cause } = error
   if (data?.code !== undefined) {
     const exitCode = RPC_ERRORS[data.code] ?? EXIT.unexpected
     return new CommandError(exitCode, data.reason ?? data.code, error.message, error)
   }
-  // The token was asked for in vain.
-  if (error.cause instanceof WikiLoginError) return toCommandError(error.cause)
+  // The login for this call failed.
+  if (cause instanceof WikiLoginError) return toCommandError(cause)
   const { response } = error.meta ?? {}
+  const code = systemCode(cause)
   const found =
     response instanceof Response
       ? `what answers there (${response.status}) is not the internal listener's RPC`
-      : `no answer${label(systemCode(error.cause))}`
+      : `no answer${code === undefined ? '' : ` (${code})`}`
   return new CommandError(
     EXIT.unreachable,
     'service-unreachable',
@@ -118,17 +113,6 @@ function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
   )
 }
 
-function label(code: string | undefined): string {
-  return code === undefined ? '' : ` (${code})`
-}
-
-/** Such as `ECONNREFUSED`, from the error or what caused it. */
-export function systemCode(error: unknown): string | undefined {
-  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 4; depth++) {
-    const code: unknown = 'code' in cause ? cause.code : undefined
-    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,50}$/.test(code)) return code
-    // Node tries each address of a name, and puts what happened into an AggregateError.
-    cause = cause instanceof AggregateError ? cause.errors[0] : cause.cause
-  }
-  return undefined
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -1,12 +1,13 @@
 import type { ActivityPoint } from '../../shared/overview.ts'
-import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview-limits.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview.ts'
 
-/** What is drawn. */
-export type Measure = Exclude<keyof ActivityPoint, 'at'>
+/** What the page shows of a point. */
+const MEASURES = ['stashes', 'deliveries', 'bytes', 'notModified', 'misses'] as const
+export type Measure = (typeof MEASURES)[number]
 
 const MINUTE_MS = 60_000
 
-/** The page's copy of the service's activity: asks for what is new only, and begins anew when the service has. */
+/** The page's copy of the service's activity: it requests new points only, and starts again when the service does. */
 export class PageActivity {
   #points: ActivityPoint[] = []
   #startedAt = 0
@@ -20,7 +21,7 @@ export class PageActivity {
     return this.#points
   }
 
-  /** @returns whether all is in place; `false` when the service was restarted and has to be asked for all it has. */
+  /** @returns `false` when the service has restarted, so that all its points have to be requested. */
   add(startedAt: number, points: readonly ActivityPoint[]): boolean {
     const isSame = this.#startedAt === startedAt || this.#startedAt === 0
     if (this.#startedAt !== startedAt) this.#points = []
@@ -32,21 +33,15 @@ export class PageActivity {
   }
 }
 
-/** The sums of whole minutes of the clock, the newest first; the current one as far as it is. */
+/** Sums over the clock's minutes, the newest first; the current one so far. */
 export function byMinute(points: readonly ActivityPoint[]): ActivityPoint[] {
   const minutes = new Map<number, ActivityPoint>()
   for (const point of points) {
-    // A point tells of the time before it.
+    // A point covers the time before it.
     const at = Math.floor((point.at - ACTIVITY_STEP_MS / 2) / MINUTE_MS) * MINUTE_MS
     const sum = minutes.get(at) ?? { at, stashes: 0, deliveries: 0, bytes: 0, notModified: 0, misses: 0 }
-    minutes.set(at, {
-      at,
-      stashes: sum.stashes + point.stashes,
-      deliveries: sum.deliveries + point.deliveries,
-      bytes: sum.bytes + point.bytes,
-      notModified: sum.notModified + point.notModified,
-      misses: sum.misses + point.misses,
-    })
+    for (const measure of MEASURES) sum[measure] += point[measure]
+    minutes.set(at, sum)
   }
   return [...minutes.values()].reverse()
 }

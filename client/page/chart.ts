@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import type { ActivityPoint } from '../../shared/overview.ts'
-import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview-limits.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview.ts'
 import type { Measure } from './activity.ts'
 import { make, setText } from './dom.ts'
 import { formatMinute, formatTime } from './format.ts'
@@ -11,18 +11,18 @@ const WINDOW_S = (ACTIVITY_STEP_MS * ACTIVITY_POINTS) / 1000
 export interface ChartOptions {
   readonly measure: Measure
   readonly title: string
-  /** What is shown, for the text alternative: `stashes stored`. */
+  /** Follows the sum in the text alternative: `stashes stored`. */
   readonly what: string
   readonly format: (value: number) => string
-  /** The steps that the scale may have, ascending. */
+  /** The steps that the scale can have, ascending. */
   readonly steps: number[]
-  /** Where the scale ends at least: a quiet quarter of an hour has one, too. */
-  readonly quietTop: number
-  /** The style sheet's variable with its colour. */
+  /** The least value at which the scale ends, for 15 minutes with little or no activity. */
+  readonly minTop: number
+  /** The style sheet's variable with the colour. */
   readonly color: string
 }
 
-/** One measure over the last 15 minutes, drawn as bars of five seconds, with its sum and a text alternative. */
+/** One measure over the last 15 minutes: a bar for every five seconds, the sum, and a text alternative. */
 export function createChart(options: ChartOptions) {
   const { measure, format } = options
   const total = make('span', { class: 'total' })
@@ -42,7 +42,7 @@ export function createChart(options: ChartOptions) {
     points.map(({ at }) => at / 1000),
     points.map((point) => point[measure]),
   ]
-  /** The bar under the pointer, in words. */
+  /** Shows the bar under the pointer as text. */
   const onCursor = ({ cursor }: uPlot) => {
     const point = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx]
     readout.textContent = point === undefined ? '' : `${formatTime(point.at)}  ${format(point[measure])}`
@@ -64,20 +64,20 @@ export function createChart(options: ChartOptions) {
 
   return {
     figure,
-    /** @param at the service's time, milliseconds since the epoch. */
-    update(all: readonly ActivityPoint[], at: number): void {
-      points = all
-      now = at
-      const sum = all.reduce((count, point) => count + point[measure], 0)
+    /** @param serviceTime milliseconds since the epoch, by the service's clock. */
+    update(newPoints: readonly ActivityPoint[], serviceTime: number): void {
+      points = newPoints
+      now = serviceTime
+      const sum = points.reduce((count, point) => count + point[measure], 0)
       setText(total, format(sum))
-      canvas.ariaLabel = inWords(options, all, sum)
+      canvas.ariaLabel = textAlternative(options, points, sum)
       if (plot === undefined) draw()
       else plot.setData(data())
     },
   }
 }
 
-/** 1, 2, 5, 10, 20 …: halves of a delivery there are none. */
+/** 1, 2, 5, 10, 20 …: whole numbers only. */
 export const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 ).flat()
@@ -85,7 +85,7 @@ export const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) =>
 /** 1, 2, 4 … bytes, so that they are round in KiB and MiB. */
 export const BYTE_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power)
 
-function inWords(
+function textAlternative(
   { measure, what, format }: ChartOptions,
   points: readonly ActivityPoint[],
   sum: number,
@@ -102,7 +102,7 @@ function inWords(
 }
 
 function plotOptions(
-  { format, color, steps, quietTop }: ChartOptions,
+  { format, color, steps, minTop }: ChartOptions,
   canvas: HTMLElement,
   now: () => number,
   onCursor: (plot: uPlot) => void,
@@ -129,7 +129,7 @@ function plotOptions(
     },
     scales: {
       x: { time: true, range: () => [now() / 1000 - WINDOW_S, now() / 1000] },
-      y: { range: (_plot, _min, max) => [0, Math.max(quietTop, max * 1.1)] },
+      y: { range: (_plot, _min, max) => [0, Math.max(minTop, max * 1.1)] },
     },
     series: [
       {},

@@ -1,4 +1,4 @@
-/** The element of an id in `index.html`. @throws when the page has none of this kind. */
+/** The element with this id in `index.html`. @throws when the page has none of this kind. */
 export function byId<E extends HTMLElement>(id: string, kind: new () => E): E {
   const element = document.getElementById(id)
   if (element instanceof kind) return element
@@ -19,22 +19,16 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** Sets a text only when it differs: a live region speaks at every change. */
+/** Sets a text only when it differs: screen readers announce every change of a live region. */
 export function setText(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
 
-export interface Column {
-  readonly title: string
-  /** A number, set flush right. */
-  readonly isNumber?: boolean
-}
-
 /**
- * A table whose rows become cards where the page is narrow. The roles are written out, because a table that is no
- * longer displayed as one loses its own.
+ * A table whose rows become cards in a narrow window. The roles are explicit, because a table with another `display`
+ * loses its own. Numbers are aligned to the right.
  */
-export function makeTable(caption: string, columns: readonly Column[]) {
+export function makeTable(caption: string, columns: readonly { title: string; isNumber?: boolean }[]) {
   const body = make('tbody', { role: 'rowgroup' })
   const head = columns.map(({ title, isNumber }) =>
     make('th', { scope: 'col', role: 'columnheader', ...(isNumber ? { class: 'number' } : {}) }, title),
@@ -46,7 +40,7 @@ export function makeTable(caption: string, columns: readonly Column[]) {
     make('thead', { role: 'rowgroup' }, make('tr', { role: 'row' }, ...head)),
     body,
   )
-  /** A row; the first cell is its header. */
+  /** The first cell is the row's header. */
   const row = (cells: readonly Child[]): HTMLTableRowElement => {
     const made = cells.map((content, i) => {
       const attributes = {

@@ -19,7 +19,7 @@ const FILES: Record<FailureReason, string> = {
   unreachable: 'Wiki not reached',
 }
 
-/** Failures by reason; those that have not happened are dimmed. */
+/** Failures by reason; reasons with a count of zero are dimmed. */
 export function createFailuresView(): (overview: Overview) => void {
   const { table, body, row } = makeTable('Failures by reason since the start', [
     { title: 'What' },

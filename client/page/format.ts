@@ -1,6 +1,4 @@
-import { formatBytes, formatCount, formatDuration } from '../cli/quantities.ts'
-
-export { formatBytes, formatCount, formatDuration }
+export { formatBytes, formatCount, formatDuration, plural } from '../cli/quantities.ts'
 
 /** Such as `14:02:05`, in the reader's time zone. */
 export function formatTime(at: number): string {
@@ -12,7 +10,7 @@ export function formatMinute(at: number): string {
   return new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 }
 
-/** An answer time: `8.5 ms`, `120 ms`, `2.4 s`; a dash for none. */
+/** A response time: `8.5 ms`, `120 ms`, `2.4 s`; a dash for none. */
 export function formatLatency(ms: number | null): string {
   if (ms === null) return '–'
   if (ms < 9.95) return `${ms.toFixed(1)} ms`

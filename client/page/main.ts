@@ -5,8 +5,8 @@ import { byId, setText } from './dom.ts'
 import { createDropDialog } from './drop-dialog.ts'
 import { createFailuresView } from './failures-view.ts'
 import { formatTime } from './format.ts'
-import { type Poll, startPolling } from './polling.ts'
-import { Session, type SessionError } from './session.ts'
+import { startPolling } from './polling.ts'
+import { createSession, type Session, type SessionError } from './session.ts'
 import { createSignIn } from './sign-in.ts'
 import { createStashesView } from './stashes-view.ts'
 import { createStoreView } from './store-view.ts'
@@ -19,29 +19,22 @@ const banner = byId('banner', HTMLElement)
 const announcements = byId('announcements', HTMLElement)
 const footer = byId('footer', HTMLElement)
 
-/** What exists while somebody is signed in. */
-interface SignedIn {
-  readonly session: Session
-  readonly poll: Poll
-}
-let signedIn: SignedIn | undefined
+let signedIn: { session: Session; polling: ReturnType<typeof startPolling> } | undefined
 let activity = new PageActivity()
-/** When the figures shown were told, by this computer's clock. */
+/** When the figures shown arrived, by this computer's clock. */
 let shownAt = 0
 let isLost = false
 
 const signIn = createSignIn(async (token) => {
-  const session = new Session(token)
+  const session = createSession(token)
   const overview = await session.overview(undefined)
   activity = new PageActivity()
   signedIn = {
     session,
-    poll: startPolling({ ask: () => session.overview(activity.since), onAnswer, onFailure }),
+    polling: startPolling({ ask: () => session.overview(activity.since), onAnswer, onFailure }),
   }
   signIn.hide()
-  dashboard.hidden = false
-  signOutButton.hidden = false
-  connection.hidden = false
+  hideDashboard(false)
   onAnswer(overview)
   byId('dashboard-title', HTMLElement).focus()
 })
@@ -70,12 +63,12 @@ function onAnswer(overview: Overview): void {
   setConnection('live', 'Live')
   setText(banner, '')
   dashboard.classList.remove('stale')
-  const isWhole = activity.add(overview.stats.startedAt.getTime(), overview.activity)
-  if (!isWhole) signedIn?.poll.now()
+  const isSameService = activity.add(overview.stats.startedAt.getTime(), overview.activity)
+  if (!isSameService) signedIn?.polling.now()
   for (const show of views) show(overview)
   setText(
     footer,
-    `Running since ${overview.stats.startedAt.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}. Figures of every other second.`,
+    `Running since ${overview.stats.startedAt.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}. The figures are updated every 2 seconds.`,
   )
 }
 
@@ -87,8 +80,12 @@ function onFailure(error: SessionError): void {
   isLost = true
   setConnection('lost', error.code === 'lost' ? 'Offline' : 'Stalled')
   dashboard.classList.add('stale')
-  // The same text at every attempt: it is spoken once.
-  setText(banner, `${error.message} What you see is of ${formatTime(shownAt)}; this page keeps trying.`)
+  // The same text at every attempt, so that it is announced once.
+  setText(banner, `${error.message} The figures are of ${formatTime(shownAt)}; this page keeps trying.`)
+}
+
+function hideDashboard(isHidden: boolean): void {
+  for (const element of [dashboard, signOutButton, connection]) element.hidden = isHidden
 }
 
 function setConnection(state: 'live' | 'lost', text: string): void {
@@ -96,18 +93,16 @@ function setConnection(state: 'live' | 'lost', text: string): void {
   setText(connection, text)
 }
 
-/** Forgets the token and everything that it gave. */
+/** Removes the token and everything received with it. */
 function signOut(message: string): void {
-  signedIn?.poll.stop()
+  signedIn?.polling.stop()
   signedIn?.session.end()
   signedIn = undefined
   isLost = false
   activity = new PageActivity()
   stashes.clear()
   dropDialog.close()
-  dashboard.hidden = true
-  signOutButton.hidden = true
-  connection.hidden = true
+  hideDashboard(true)
   setText(banner, '')
   setText(announcements, '')
   setText(footer, '')

@@ -1,30 +1,24 @@
 import type { Overview } from '../../shared/overview.ts'
-import { SessionError } from './session.ts'
+import { type SessionError, toSessionError } from './session.ts'
 
-const EVERY_MS = 2_000
-/** Nobody is looking. */
-const HIDDEN_EVERY_MS = 10_000
+const INTERVAL_MS = 2_000
+/** While the page is hidden. */
+const HIDDEN_INTERVAL_MS = 10_000
 /** After the first failure, the second and so on. */
 const RETRY_MS = [1_000, 2_000, 4_000, 5_000]
 
-export interface Poll {
-  /** Asks now, whatever the timer says. */
-  now(): void
-  stop(): void
-}
-
-/** Asks again and again: every other second while it works, more carefully while it does not, until it is stopped. */
+/** Asks every two seconds, less often while the page is hidden or the service fails, until it is stopped. */
 export function startPolling(options: {
   ask: () => Promise<Overview>
   onAnswer: (overview: Overview) => void
   onFailure: (error: SessionError) => void
-}): Poll {
+}) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
   let isAsking = false
   let isStopped = false
 
-  const ask = async () => {
+  const poll = async () => {
     clearTimeout(timer)
     if (isAsking || isStopped) return
     isAsking = true
@@ -34,35 +28,31 @@ export function startPolling(options: {
       if (!isStopped) options.onAnswer(overview)
     } catch (error) {
       failures += 1
-      if (!isStopped) options.onFailure(error instanceof SessionError ? error : unexpected(error))
+      if (!isStopped) options.onFailure(toSessionError(error))
     } finally {
       isAsking = false
     }
-    if (!isStopped) timer = setTimeout(ask, pauseMs())
+    if (!isStopped) timer = setTimeout(poll, delayMs())
   }
-  const pauseMs = () => {
+  const delayMs = () => {
     if (failures > 0) return RETRY_MS[Math.min(failures, RETRY_MS.length) - 1]
-    return document.hidden ? HIDDEN_EVERY_MS : EVERY_MS
+    return document.hidden ? HIDDEN_INTERVAL_MS : INTERVAL_MS
   }
-  const onSight = () => {
-    if (!document.hidden) void ask()
+  const onVisibility = () => {
+    if (!document.hidden) void poll()
   }
-  document.addEventListener('visibilitychange', onSight)
-  window.addEventListener('online', ask)
-  timer = setTimeout(ask, EVERY_MS)
+  document.addEventListener('visibilitychange', onVisibility)
+  window.addEventListener('online', poll)
+  timer = setTimeout(poll, INTERVAL_MS)
 
   return {
-    now: () => void ask(),
-    stop() {
+    /** Asks now, without waiting for the timer. */
+    now: () => void poll(),
+    stop(): void {
       isStopped = true
       clearTimeout(timer)
-      document.removeEventListener('visibilitychange', onSight)
-      window.removeEventListener('online', ask)
+      document.removeEventListener('visibilitychange', onVisibility)
+      window.removeEventListener('online', poll)
     },
   }
-}
-
-function unexpected(error: unknown): SessionError {
-  console.error(error)
-  return new SessionError('failed', 'Something went wrong in this page; the browser’s console says what.')
 }

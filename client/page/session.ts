@@ -1,17 +1,16 @@
 import { TRPCClientError } from '@trpc/client'
 import type { Overview } from '../../shared/overview.ts'
-import { createSandboxClient, type SandboxClient } from '../client.ts'
+import { createSandboxClient } from '../client.ts'
 
-/** A call takes longer than this only when something is wrong. */
 const CALL_TIMEOUT_MS = 8_000
 const LOGIN_TIMEOUT_MS = 15_000
 
-/** Why a sign-in or a call did not work; the message is for the person. */
+/** Why a sign-in or a call failed; the message is for the person. */
 export class SessionError extends Error {
   override readonly name = 'SessionError'
   /**
-   * `signed-out`: the token is no good (any more); `refused`: the account may not see this; `lost`: the service cannot
-   * be reached; `failed`: it answered, and could not do it.
+   * `signed-out`: the token is invalid or has expired; `refused`: the account may not see this page; `lost`: the service
+   * cannot be reached; `failed`: it answered with another error.
    */
   readonly code: 'signed-out' | 'refused' | 'lost' | 'failed'
   constructor(code: SessionError['code'], message: string) {
@@ -20,54 +19,35 @@ export class SessionError extends Error {
   }
 }
 
-/** Asks the service, in the name of one person. The token is in this object and nowhere else. */
-export class Session {
-  readonly #client: SandboxClient
-  readonly #ended = new AbortController()
+export type Session = ReturnType<typeof createSession>
 
-  constructor(token: string) {
-    this.#client = createSandboxClient({
-      url: new URL('trpc', document.baseURI).href,
-      getToken: () => token,
-    })
+/** Calls the service for one person; the calls reject with a {@link SessionError}. The token is kept here only. */
+export function createSession(token: string) {
+  const ended = new AbortController()
+  const client = createSandboxClient({
+    url: new URL('trpc', document.baseURI).href,
+    getToken: () => token,
+  })
+  const options = () => ({ signal: AbortSignal.any([ended.signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]) })
+  const rethrow = (error: unknown) => {
+    throw callError(error)
   }
-
-  get hasEnded(): boolean {
-    return this.#ended.signal.aborted
-  }
-
-  /** @throws {SessionError} */
-  overview(since: number | undefined): Promise<Overview> {
-    return this.#call((signal) =>
-      this.#client.overview.query(since === undefined ? {} : { since }, { signal }),
-    )
-  }
-
-  /** @throws {SessionError} */
-  async dropStash(handle: string): Promise<void> {
-    await this.#call((signal) => this.#client.dropStash.mutate({ handle }, { signal }))
-  }
-
-  /** Gives up what is under way. */
-  end(): void {
-    this.#ended.abort()
-  }
-
-  async #call<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    try {
-      return await call(AbortSignal.any([this.#ended.signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]))
-    } catch (error) {
-      throw sessionError(error)
-    }
+  return {
+    /** @param since the newest point of the activity that the page has, if any. */
+    overview: (since: number | undefined): Promise<Overview> =>
+      client.overview.query(since === undefined ? {} : { since }, options()).catch(rethrow),
+    dropStash: (handle: string) => client.dropStash.mutate({ handle }, options()).catch(rethrow),
+    /** Aborts the calls under way. */
+    end: () => ended.abort(),
   }
 }
 
-function sessionError(error: unknown): SessionError {
-  const data: unknown = error instanceof TRPCClientError ? error.data : undefined
-  if (!(error instanceof TRPCClientError) || typeof data !== 'object' || data === null) {
+function callError(error: unknown): SessionError {
+  // Only the service's own errors have data.
+  if (!(error instanceof TRPCClientError) || !error.data) {
     return new SessionError('lost', 'The service cannot be reached.')
   }
-  switch (error.data?.code) {
+  switch (error.data.code) {
     case 'UNAUTHORIZED':
       return new SessionError('signed-out', 'The wiki does not know this access token, or it has expired.')
     case 'FORBIDDEN':
@@ -80,8 +60,16 @@ function sessionError(error: unknown): SessionError {
   }
 }
 
+/** Any error as one for the person; details of an unexpected one go to the console. */
+export function toSessionError(error: unknown): SessionError {
+  if (error instanceof SessionError) return error
+  console.error(error)
+  return new SessionError('failed', 'Something went wrong in this page; the browser’s console says what.')
+}
+
 /**
- * Has the service ask the wiki for a token.
+ * Logs in to the wiki through the service.
+ * @returns the access token.
  * @throws {SessionError}
  */
 export async function logIn(email: string, password: string): Promise<string> {
@@ -98,15 +86,8 @@ export async function logIn(email: string, password: string): Promise<string> {
   } catch {
     throw new SessionError('lost', 'The service cannot be reached: check that it runs, then try again.')
   }
-  const answer: unknown = await response.json().catch(() => undefined)
-  const { token, message } = isRecord(answer) ? answer : {}
-  if (response.ok && typeof token === 'string') return token
-  throw new SessionError(
-    'failed',
-    typeof message === 'string' ? message : `The service answered with ${response.status}.`,
-  )
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
+  const body: { token?: unknown; message?: unknown } | null = await response.json().catch(() => null)
+  if (response.ok && typeof body?.token === 'string') return body.token
+  const message = typeof body?.message === 'string' ? body.message : undefined
+  throw new SessionError('failed', message ?? `The service answered with ${response.status}.`)
 }

@@ -1,17 +1,12 @@
 import { byId, setText } from './dom.ts'
-import { logIn, SessionError } from './session.ts'
-
-export interface SignIn {
-  /** Shows the forms, empty, with a message where there is one. */
-  show(message?: string): void
-  hide(): void
-}
+import { onSubmit } from './form.ts'
+import { logIn } from './session.ts'
 
 /**
- * The two ways in.
- * @param onToken signs in with a token; rejects with a {@link SessionError} when that does not work.
+ * The two forms: e-mail and password, or an access token.
+ * @param onToken signs in with a token; rejects with a `SessionError` when that fails.
  */
-export function createSignIn(onToken: (token: string) => Promise<void>): SignIn {
+export function createSignIn(onToken: (token: string) => Promise<void>) {
   const section = byId('sign-in', HTMLElement)
   const message = byId('sign-in-message', HTMLElement)
   const passwordForm = byId('password-form', HTMLFormElement)
@@ -21,33 +16,21 @@ export function createSignIn(onToken: (token: string) => Promise<void>): SignIn 
   const token = byId('token', HTMLInputElement)
   byId('insecure', HTMLElement).hidden = window.isSecureContext
 
-  const onSubmit = (form: HTMLFormElement, secret: HTMLInputElement, signIn: () => Promise<void>) => {
-    form.addEventListener('submit', async (event) => {
-      event.preventDefault()
-      if (form.ariaBusy === 'true') return
-      form.ariaBusy = 'true'
-      setText(message, '')
-      try {
-        await signIn()
-      } catch (error) {
-        setText(message, error instanceof SessionError ? error.message : 'Something went wrong in this page.')
-        secret.focus()
-        secret.select()
-      } finally {
-        form.ariaBusy = 'false'
-      }
-    })
+  const select = (field: HTMLInputElement) => () => {
+    field.focus()
+    field.select()
   }
-  onSubmit(passwordForm, password, async () => onToken(await logIn(email.value.trim(), password.value)))
-  onSubmit(tokenForm, token, () => onToken(token.value.trim()))
+  const signInByPassword = async () => onToken(await logIn(email.value.trim(), password.value))
+  onSubmit(passwordForm, message, signInByPassword, select(password))
+  onSubmit(tokenForm, message, () => onToken(token.value.trim()), select(token))
 
   return {
-    show(text = '') {
+    show(text = ''): void {
       section.hidden = false
       setText(message, text)
       email.focus()
     },
-    hide() {
+    hide(): void {
       section.hidden = true
       setText(message, '')
       passwordForm.reset()

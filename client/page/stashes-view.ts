@@ -1,5 +1,5 @@
 import type { HeldStash, Overview } from '../../shared/overview.ts'
-import { MAX_LISTED_STASHES } from '../../shared/overview-limits.ts'
+import { MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import { byId, make, makeTable, setText } from './dom.ts'
 import { formatBytes, formatCount, formatDuration } from './format.ts'
 
@@ -9,12 +9,7 @@ const DELIVERED: Record<HeldStash['delivered'], string> = {
   whole: 'Whole',
 }
 
-interface Row {
-  readonly element: HTMLTableRowElement
-  update(stash: HeldStash, now: number): void
-}
-
-/** The table of stashes. Rows stay the same elements from answer to answer, so that the focus stays where it is. */
+/** The table of stashes. Rows keep their elements from response to response, so that the focus stays where it is. */
 export function createStashesView(onDrop: (stash: HeldStash) => void) {
   const container = byId('stashes', HTMLElement)
   const title = byId('stashes-title', HTMLElement)
@@ -36,11 +31,9 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
     { title: 'Action' },
   ])
   container.append(empty, table, more)
-  let rows = new Map<string, Row>()
-
-  const makeRow = (first: HeldStash, isFresh: boolean): Row => {
+  const makeRow = (first: HeldStash, isFresh: boolean) => {
     const age = make('span')
-    const left = make('span')
+    const timeLeft = make('span')
     const delivered = make('span', { class: 'state' })
     const drop = make(
       'button',
@@ -55,40 +48,41 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
       formatBytes(first.bytes),
       formatCount(first.files),
       age,
-      left,
+      timeLeft,
       delivered,
       drop,
     ])
     if (isFresh) element.classList.add('fresh')
     return {
       element,
-      update(stash, now) {
+      update(stash: HeldStash, now: number): void {
         current = stash
         setText(age, formatDuration(now - stash.createdAt.getTime()))
-        setText(left, formatDuration(stash.expiresAt.getTime() - now))
+        setText(timeLeft, formatDuration(stash.expiresAt.getTime() - now))
         setText(delivered, DELIVERED[stash.delivered])
         delivered.dataset.state = stash.delivered
       },
     }
   }
 
+  let rows = new Map<string, ReturnType<typeof makeRow>>()
   let hasAny = false
   return {
     update({ now, stats, stashes }: Overview): void {
       const focused = document.activeElement?.closest('tr')
       const position = focused instanceof HTMLTableRowElement ? focused.sectionRowIndex : -1
-      const next = new Map<string, Row>()
+      const next: typeof rows = new Map()
       for (const stash of stashes) {
         const known = rows.get(stash.handle) ?? makeRow(stash, hasAny)
         known.update(stash, now.getTime())
         next.set(stash.handle, known)
       }
       for (const [handle, { element }] of rows) if (!next.has(handle)) element.remove()
-      // Only what is not in its place is moved: a moved element loses the focus.
-      let at = body.firstElementChild
+      // Only rows in the wrong place are moved: a moved element loses the focus.
+      let expected = body.firstElementChild
       for (const { element } of next.values()) {
-        if (element === at) at = at.nextElementSibling
-        else body.insertBefore(element, at)
+        if (element === expected) expected = expected.nextElementSibling
+        else body.insertBefore(element, expected)
       }
       rows = next
       hasAny = true
@@ -100,14 +94,13 @@ export function createStashesView(onDrop: (stash: HeldStash) => void) {
       more.hidden = total <= stashes.length
       setText(more, `The ${MAX_LISTED_STASHES} newest of ${formatCount(total)}.`)
     },
-    /** Puts the focus on the button of the row that is now at this place, or on the heading. */
+    /** Puts the focus on the button of the row now at this position, or on the heading. */
     focusRow(position: number): void {
       const row = body.rows[Math.min(position, body.rows.length - 1)]
       const button = row?.querySelector('button')
       ;(button ?? title).focus()
     },
     positionOf: (handle: string): number => rows.get(handle)?.element.sectionRowIndex ?? -1,
-    /** Forgets everything. */
     clear(): void {
       rows.clear()
       body.replaceChildren()

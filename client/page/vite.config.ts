@@ -1,28 +1,20 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
 
-/** Writes `.br` and `.gz` beside every file, for the service to send as they are. */
-function compressed(): Plugin {
-  let outDir = ''
-  return {
-    name: 'compressed',
-    apply: 'build',
-    configResolved(config) {
-      outDir = resolve(config.root, config.build.outDir)
-    },
-    closeBundle() {
-      for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
-        if (!entry.isFile() || entry.name.endsWith('.md')) continue
-        const path = join(entry.parentPath, entry.name)
-        const bytes = readFileSync(path)
-        const params = { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
-        writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params }))
-        writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
-      }
-    },
-  }
+/** Writes `.br` and `.gz` beside every file, which the service sends as they are. */
+const compressed: Plugin = {
+  name: 'compressed',
+  writeBundle({ dir = '' }, bundle) {
+    for (const name of Object.keys(bundle).filter((name) => !name.endsWith('.md'))) {
+      const path = join(dir, name)
+      const bytes = readFileSync(path)
+      const params = { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+      writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params }))
+      writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
+    }
+  },
 }
 
 /** The operator's page: `vite build client/page` puts it into `dist/page`. */
@@ -37,8 +29,8 @@ export default defineConfig({
     // The CSP allows no inline code.
     assetsInlineLimit: 0,
     modulePreload: false,
-    // The licences of the libraries ask for their text in every copy.
+    // The libraries' licences require their text in every copy.
     license: { fileName: 'THIRD_PARTY_LICENSES.md' },
   },
-  plugins: [compressed()],
+  plugins: [compressed],
 })

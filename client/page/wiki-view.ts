@@ -1,4 +1,4 @@
-import type { Overview } from '../../shared/overview.ts'
+import type { Overview, WikiTimes } from '../../shared/overview.ts'
 import { byId, make, makeTable, setText } from './dom.ts'
 import { formatCount, formatLatency } from './format.ts'
 
@@ -8,32 +8,30 @@ const CALLS = [
   ['file', 'File'],
 ] as const
 
-/** How fast the wiki has answered in the last 15 minutes. */
+const COLUMNS: readonly { readonly title: string; readonly text: (times: WikiTimes) => string }[] = [
+  { title: 'Median', text: ({ medianMs }) => formatLatency(medianMs) },
+  { title: '95th percentile', text: ({ p95Ms }) => formatLatency(p95Ms) },
+  { title: 'Slowest', text: ({ slowestMs }) => formatLatency(slowestMs) },
+  { title: 'Calls', text: ({ calls }) => formatCount(calls) },
+  { title: 'Failed', text: ({ calls, answered }) => formatCount(calls - answered) },
+]
+
+/** The wiki's response times of the last 15 minutes. */
 export function createWikiView(): (overview: Overview) => void {
-  const { table, body, row } = makeTable('How long the wiki took to answer in the last 15 minutes', [
-    { title: 'Asked for' },
-    { title: 'Median', isNumber: true },
-    { title: '95th percentile', isNumber: true },
-    { title: 'Slowest', isNumber: true },
-    { title: 'Calls', isNumber: true },
-    { title: 'Failed', isNumber: true },
+  const { table, body, row } = makeTable('The wiki’s response times in the last 15 minutes', [
+    { title: 'Request' },
+    ...COLUMNS.map(({ title }) => ({ title, isNumber: true })),
   ])
   const rows = CALLS.map(([call, name]) => {
-    const cells = [make('span'), make('span'), make('span'), make('span'), make('span')] as const
-    body.append(row([name, ...cells]))
+    const cells = COLUMNS.map(({ text }) => ({ text, cell: make('span') }))
+    body.append(row([name, ...cells.map(({ cell }) => cell)]))
     return { call, cells }
   })
   byId('wiki', HTMLElement).append(table)
 
   return ({ wiki }) => {
     for (const { call, cells } of rows) {
-      const times = wiki[call]
-      const [median, p95, slowest, calls, failed] = cells
-      setText(median, formatLatency(times.medianMs))
-      setText(p95, formatLatency(times.p95Ms))
-      setText(slowest, formatLatency(times.slowestMs))
-      setText(calls, formatCount(times.calls))
-      setText(failed, formatCount(times.calls - times.answered))
+      for (const { text, cell } of cells) setText(cell, text(wiki[call]))
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { SchemaResult } from '../../shared/index.ts'
 import type { StashInput } from '../../shared/link.ts'
 import type { SandboxClient } from '../client.ts'
 import { stashPage } from '../stash-page.ts'
@@ -7,19 +8,15 @@ import { stashPageInputJsonSchema, stashPageSpec } from './spec.ts'
 import { type StashToolOutput, toToolOutput } from './tool-output.ts'
 
 /**
- * A schema of no library's own (https://standardschema.dev), with its JSON schema: another copy or major of zod than the
- * consumer's would lose the descriptions, which zod keeps in a registry beside the schema.
+ * A schema that needs no library (https://standardschema.dev), with its JSON schema. A schema made with another copy or
+ * major of zod than the consumer's would lose its descriptions, which zod keeps in a registry beside the schema.
  */
 export interface StandardSchema<T> {
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
     readonly types?: { readonly input: T; readonly output: T } | undefined
-    validate(
-      value: unknown,
-    ):
-      | { readonly value: T; readonly issues?: undefined }
-      | { readonly issues: readonly { message: string }[] }
+    validate(value: unknown): SchemaResult<T>
     readonly jsonSchema: {
       input(options?: unknown): Record<string, unknown>
       output(options?: unknown): Record<string, unknown>
@@ -37,7 +34,7 @@ export interface StashPageTool {
 /**
  * The tool for AI SDK 6: `tools: { [stashPageSpec.inAppKey]: stashPageTool(client) }`. An aborted call cancels the stash;
  * errors carry a sentence that the model can act on.
- * @param client the caller's: its token decides what may be read.
+ * @param client of the caller: its token decides what may be read.
  */
 export function stashPageTool(client: SandboxClient): StashPageTool {
   return {
@@ -59,8 +56,7 @@ const stashInput: StandardSchema<StashInput> = {
     version: 1,
     vendor: 'blob-sandbox',
     validate: (value) => {
-      const pageId =
-        typeof value === 'object' && value !== null && 'pageId' in value ? value.pageId : undefined
+      const pageId = typeof value === 'object' && value !== null && 'pageId' in value && value.pageId
       return typeof pageId === 'string'
         ? { value: { pageId } }
         : { issues: [{ message: 'pageId must be a string' }] }

@@ -22,11 +22,11 @@ export type CallToolResult = {
 }
 
 export interface CallToolResultOptions {
-  /** `false` for clients that reject a result with a `resource_link` in it. Default `true`. */
+  /** `false` for clients that reject a result with a `resource_link`. Default `true`. */
   resourceLink?: boolean | undefined
 }
 
-/** A link as an MCP result: a `resource_link`, the same as text for clients that drop it, and structured. */
+/** A link as an MCP result: a `resource_link`, the same as text for clients that ignore it, and as structured content. */
 export function toCallToolResult(
   link: StashLink,
   { resourceLink = true }: CallToolResultOptions = {},

@@ -8,32 +8,33 @@ const UNREACHABLE =
 const UNEXPECTED =
   'The page could not be stashed for an unexpected reason: try once more; if it stays so, tell the user.'
 
-/** A sentence that a model can act on. It holds nothing of an error that is nobody's expectation. */
+/** A sentence that a model can act on. It contains nothing of an unexpected error. */
 export function errorSentence(error: unknown): string {
-  const actionable = causeOf(error, (cause) => cause instanceof ActionableError)
+  const actionable = findCause(error, (cause) => cause instanceof ActionableError)
   if (actionable !== undefined) return actionable.message
-  if (causeOf(error, ({ name }) => name === 'AbortError') !== undefined) return CANCELLED
+  if (findCause(error, ({ name }) => name === 'AbortError') !== undefined) return CANCELLED
   if (!(error instanceof TRPCClientError)) return UNEXPECTED
   const data: (SandboxErrorData & { code?: unknown }) | undefined = error.data ?? undefined
-  // Only the service's own errors carry it, and their messages are written for the caller.
-  if (data?.code === undefined) return causeOf(error, isNetworkError) === undefined ? UNEXPECTED : UNREACHABLE
+  // Only the service's own errors have a code, and their messages are written for the caller.
+  if (data?.code === undefined)
+    return findCause(error, isNetworkError) === undefined ? UNEXPECTED : UNREACHABLE
   const { message } = error
   if (data.retryAfterMs === undefined || /\d s\b/.test(message)) return message
   return `${message} (Wait ${Math.ceil(data.retryAfterMs / 1000)} s.)`
 }
 
-/** The error, or what caused it, that is meant. */
-function causeOf(error: unknown, isMeant: (cause: Error) => boolean): Error | undefined {
+/** The first that matches of the error and its causes. */
+function findCause(error: unknown, matches: (cause: Error) => boolean): Error | undefined {
   let cause = error
-  // As deep as anything nests them; a circle ends, too.
+  // Deep enough for all that wrap errors; a circle of causes ends as well.
   for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
-    if (isMeant(cause)) return cause
+    if (matches(cause)) return cause
     cause = cause.cause
   }
   return undefined
 }
 
-/** `fetch` rejects with a TypeError for whatever happens on the network (https://fetch.spec.whatwg.org/#fetch-method). */
+/** `fetch` rejects with a TypeError for every failure of the network (https://fetch.spec.whatwg.org/#fetch-method). */
 function isNetworkError(error: Error): boolean {
   return error instanceof TypeError
 }

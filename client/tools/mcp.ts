@@ -1,4 +1,5 @@
 import type { StashInput } from '../../shared/link.ts'
+import type { StashProgress } from '../../shared/progress.ts'
 import type { SandboxClient } from '../client.ts'
 import { stashPage } from '../stash-page.ts'
 import {
@@ -10,7 +11,7 @@ import {
 import { stashPageSpec, type ZodNamespace } from './spec.ts'
 import { stashPageOutputShape } from './tool-output.ts'
 
-/** What of a call's `extra` is used. */
+/** The part of a call's `extra` that is used. */
 export interface McpCallExtra {
   readonly signal: AbortSignal
   readonly _meta?: { readonly progressToken?: string | number | undefined } | undefined
@@ -20,14 +21,14 @@ export interface McpCallExtra {
   }): Promise<void>
 }
 
-/** What of `McpServer` (@modelcontextprotocol/sdk 1.x) is used. */
+/** The part of `McpServer` (@modelcontextprotocol/sdk 1.x) that is used. */
 export interface McpServerLike<Extra extends McpCallExtra = McpCallExtra> {
   registerTool(
     name: string,
     config: {
       title?: string
       description?: string
-      // The SDK's types name both majors of zod, by many generic steps.
+      // The SDK's own types are unions of both majors of zod.
       inputSchema?: unknown
       outputSchema?: unknown
       annotations?: { [hint: string]: unknown }
@@ -36,20 +37,23 @@ export interface McpServerLike<Extra extends McpCallExtra = McpCallExtra> {
   ): unknown
 }
 
+/** One client for all calls, or a function that gives the caller's own. */
+type ClientSource<Extra> = SandboxClient | ((extra: Extra) => SandboxClient | Promise<SandboxClient>)
+
 export interface RegisterStashPageOptions extends CallToolResultOptions {
   /** The zod that the server's SDK works with: `import { z } from 'zod'`. */
   z: ZodNamespace
 }
 
 /**
- * Offers the tool `stash_page`. Reports progress to callers that sent a `progressToken`; a cancelled call cancels the
- * stash; errors become results that the model can act on.
+ * Registers the tool `stash_page`. It reports progress to callers that sent a `progressToken`; a cancelled call cancels
+ * the stash; errors become results that the model can act on.
+ * @param client its token decides what may be read: one client for all calls, or a function that gives the caller's own.
  * @throws {TypeError} without `z`, which plain JavaScript can forget.
- * @param client whose token decides what may be read: one for all calls, or what gives the caller's own.
  */
 export function registerStashPage<Extra extends McpCallExtra = McpCallExtra>(
   server: McpServerLike<Extra>,
-  client: SandboxClient | ((extra: Extra) => SandboxClient | Promise<SandboxClient>),
+  client: ClientSource<Extra>,
   options: RegisterStashPageOptions,
 ): void {
   const { z, resourceLink } = options ?? {}
@@ -66,7 +70,7 @@ export function registerStashPage<Extra extends McpCallExtra = McpCallExtra>(
       description: stashPageSpec.description,
       inputSchema: stashPageSpec.buildShape(z),
       outputSchema: stashPageOutputShape(z),
-      // The wiki stays as it is; but the page can be read by whoever has the link, so hosts should not call it unasked.
+      // The wiki does not change, but everybody with the link can read the page: hosts should ask before they call.
       annotations: {
         readOnlyHint: false,
         destructiveHint: false,
@@ -75,11 +79,10 @@ export function registerStashPage<Extra extends McpCallExtra = McpCallExtra>(
       },
     },
     async (input, extra) => {
-      const { report, reported } = progressReports(extra)
+      const { onProgress, allSent } = progressNotifications(extra)
       try {
-        const call = { signal: extra.signal, ...(report === undefined ? {} : { onProgress: report }) }
-        const link = await stashPage(await clientFor(extra), input, call)
-        await reported()
+        const link = await stashPage(await clientFor(extra), input, { signal: extra.signal, onProgress })
+        await allSent()
         return toCallToolResult(link, { resourceLink })
       } catch (error) {
         return toErrorResult(error)
@@ -88,18 +91,16 @@ export function registerStashPage<Extra extends McpCallExtra = McpCallExtra>(
   )
 }
 
-/** A client is a Proxy over a function: only its procedures tell it from one. */
-function isClient<Extra>(
-  client: SandboxClient | ((extra: Extra) => SandboxClient | Promise<SandboxClient>),
-): client is SandboxClient {
+/** A client is a Proxy over a function: only its procedures distinguish it from a plain one. */
+function isClient<Extra>(client: ClientSource<Extra>): client is SandboxClient {
   return Reflect.get(client, 'stash') !== undefined
 }
 
-/** Semaphore progress into notifications, where the caller asked for them. */
-function progressReports(extra: McpCallExtra) {
+/** Sends progress as notifications, if the caller asked for them. */
+function progressNotifications(extra: McpCallExtra) {
   const progressToken = extra._meta?.progressToken
   const sent: Promise<void>[] = []
-  const report = ({ files, mirrored, failed }: { files: number; mirrored: number; failed: number }) => {
+  const onProgress = ({ files, mirrored, failed }: StashProgress) => {
     if (progressToken === undefined) return
     // It increases, as it must: the service reports only what is new
     // (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
@@ -107,12 +108,12 @@ function progressReports(extra: McpCallExtra) {
     const message =
       failed === 0 ? `${progress} of ${files} files` : `${progress} of ${files} files, ${failed} failed`
     const params = { progressToken, progress, total: files, message }
-    // A caller that cannot be told has gone, and `signal` says so.
+    // A notification fails when the caller has gone, which `signal` reports.
     sent.push(extra.sendNotification({ method: 'notifications/progress', params }).catch(() => undefined))
   }
   return {
-    report: progressToken === undefined ? undefined : report,
-    /** None may come after the result. */
-    reported: () => Promise.all(sent),
+    onProgress: progressToken === undefined ? undefined : onProgress,
+    /** No notification may follow the result. */
+    allSent: () => Promise.all(sent),
   }
 }

@@ -1,11 +1,11 @@
-/** What of zod the specs use: zod 3 and zod 4 both have it. */
+/** The part of zod's types that the specs use, the same in zod 3 and zod 4. */
 export interface ZodType {
   describe(text: string): ZodType
   optional(): ZodType
   nullable(): ZodType
 }
 
-/** zod's namespace, the consumer's own: `import { z } from 'zod'`. */
+/** The consumer's own zod: `import { z } from 'zod'`. */
 export interface ZodNamespace {
   string(): ZodType
   number(): ZodType
@@ -13,13 +13,13 @@ export interface ZodNamespace {
   array(item: unknown): ZodType
 }
 
-/** A tool from which several layers make theirs. */
+/** What several tool layers share of one tool. */
 export interface SharedToolSpec {
   /** snake_case, for `McpServer.registerTool`. */
   readonly mcpName: string
   /** camelCase, the key in the AI SDK's tools object. */
   readonly inAppKey: string
-  /** One text for all layers, read by the model. */
+  /** Read by the model; the same text in all layers. */
   readonly description: string
   /** The input's shape, made with the consumer's own zod. */
   buildShape?(z: ZodNamespace): Record<string, unknown>
@@ -49,7 +49,7 @@ const PAGE_ID = "The page's UUID, its 10-character slugId, or the URL of the pag
 export const stashPageSpec: SharedToolSpec & {
   readonly mcpName: 'stash_page'
   readonly inAppKey: 'stashPage'
-  // No more of the type: a compiler that must make it out through zod's own types takes minutes.
+  // A more exact type would be inferred through zod's own types, which takes the compiler minutes.
   buildShape(z: ZodNamespace): Record<string, unknown>
 } = {
   mcpName: 'stash_page',
@@ -58,7 +58,7 @@ export const stashPageSpec: SharedToolSpec & {
   buildShape: (z) => ({ pageId: z.string().describe(PAGE_ID) }),
 }
 
-/** The input as JSON schema, for layers that know no zod. */
+/** The input as JSON schema, for layers without zod. */
 export const stashPageInputJsonSchema = {
   type: 'object',
   properties: { pageId: { type: 'string', description: PAGE_ID } },

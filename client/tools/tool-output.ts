@@ -1,7 +1,7 @@
 import type { FileFailure, StashLink } from '../../shared/link.ts'
 import type { ZodNamespace, ZodType } from './spec.ts'
 
-/** What a model gets: the link and what became of the page's files, dates in ISO 8601. */
+/** What a model gets: the link and the result for the page's files, dates in ISO 8601. */
 export type StashToolOutput = {
   uri: string
   /** Bytes of the document. */
@@ -9,14 +9,14 @@ export type StashToolOutput = {
   sha256: string
   expiresAt: string
   title: string
-  /** `null` when the wiki did not say. */
+  /** `null` when the wiki does not give it. */
   updatedAt: string | null
   images: { mirrored: number; failed: number }
   /** The first 20; left out when there are none. */
   failures?: FileFailure[]
 }
 
-/** The link as plain JSON, small. */
+/** The link as small, plain JSON. */
 export function toToolOutput(link: StashLink): StashToolOutput {
   const { uri, size, sha256, expiresAt, title, updatedAt, images, failures } = link
   return {

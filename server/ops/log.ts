@@ -1,17 +1,14 @@
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { type Logger, pino } from 'pino'
+import type { LogDestination } from './log-destination.ts'
 
 export type { Logger }
 
-/**
- * The service's log: one JSON object a line.
- * @param destination standard output by default.
- */
-export function createLog(level: string, destination?: DestinationStream): Logger {
-  const options = { level, base: null, serializers: { err: errorForLog } }
-  return destination === undefined ? pino(options) : pino(options, destination)
+/** The service's log: one JSON object a line. */
+export function createLog(level: string, destination: LogDestination): Logger {
+  return pino({ level, base: null, serializers: { err: errorForLog } }, destination)
 }
 
-/** What the log may show of an error: enough to find its place, with every secret taken out. */
+/** What the log may show of an error: enough to find its place, and no secret. */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: withoutSecrets(String(error)) }
   const code: unknown = 'code' in error ? error.code : undefined

@@ -8,7 +8,7 @@ export class BusyError extends Error {
   /** After about this many milliseconds a place should be free. */
   readonly retryAfterMs: number
   constructor(retryAfterMs: number) {
-    super('too many stashes at once')
+    super(`Too many stashes at once: try again in ${Math.ceil(retryAfterMs / 1000)} s.`)
     this.retryAfterMs = retryAfterMs
   }
 }

@@ -7,11 +7,13 @@ import {
   type StashLink,
 } from '../../shared/link.ts'
 import type { StashProgress } from '../../shared/progress.ts'
+import type { Clock } from '../clock.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { StashCounters } from '../ops/counters.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
 import { clippedTitle, listedName } from './clipped-names.ts'
-import type { StashCounters } from './counters.ts'
 import { StashError } from './errors.ts'
+import { BusyError } from './fair-queue.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
 import { mirrorFiles } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
@@ -35,6 +37,8 @@ export interface StashOptions {
   /** Time limit of one download. */
   readonly fetchTimeoutMs: number
   readonly counters: StashCounters
+  /** The store's: its times become dates in the link. */
+  readonly clock: Pick<Clock, 'date'>
   /** Of the whole service. */
   readonly largeDocuments: LargeDocuments
 }
@@ -57,6 +61,9 @@ export interface StashRequest {
  * real ones (server/docmost/FACTS.md, "POST /api/pages/info").
  */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
+
+/** Large documents are read one at a time, each within the time limit of its stash: one takes some seconds. */
+const LARGE_RETRY_MS = 5_000
 
 /** How many bytes of a document are written before the event loop gets a turn. */
 const WRITE_TURN_BYTES = 512 * 1024
@@ -123,7 +130,7 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       uri: link(stash.document.id),
       size,
       sha256,
-      expiresAt: new Date(stash.document.expiresAt),
+      expiresAt: options.clock.date(stash.document.expiresAt),
       title,
       updatedAt: page.updatedAt,
       images: { mirrored: mirrored.size, failed: progress.failed },
@@ -158,7 +165,10 @@ async function readAndReserve(
 ): Promise<ReadPage> {
   let release: (() => void) | undefined
   const acquire = async (signal: AbortSignal) => {
-    release = await options.largeDocuments.reading.acquire(signal)
+    release = await options.largeDocuments.reading.acquire(signal).catch(() => {
+      request.signal.throwIfAborted()
+      throw new BusyError(LARGE_RETRY_MS)
+    })
   }
   try {
     const answer = await readPage(pageId, request, options, acquire)
@@ -200,6 +210,8 @@ async function readPage(
     })
   } catch (error) {
     signal.throwIfAborted()
+    // The deadline passed in our own queue, not while the wiki was asked.
+    if (error instanceof BusyError) throw error
     if (deadline.aborted) {
       throw new StashError('timeout', 'The wiki did not give the page in time: try again in a moment.')
     }

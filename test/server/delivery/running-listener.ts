@@ -1,7 +1,8 @@
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { newDeliveryCounters } from '../../../server/delivery/counters.ts'
 import type { DeliveryLimits } from '../../../server/delivery/limits.ts'
 import { createPublicListener } from '../../../server/delivery/public-listener.ts'
+import { newDeliveryCounters } from '../../../server/ops/counters.ts'
 import { createLog } from '../../../server/ops/log.ts'
 import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { BlobInfo, Store, UserId } from '../../../server/store/store.ts'
@@ -18,6 +19,7 @@ export const START = 1_767_323_045_000
 export interface RunningListener {
   readonly origin: string
   readonly port: number
+  readonly server: Server
   readonly store: Store
   readonly clock: TestClock
   readonly counters: ReturnType<typeof newDeliveryCounters>
@@ -61,6 +63,7 @@ export async function startListener(
   return {
     origin: `http://127.0.0.1:${port}`,
     port,
+    server: app.server,
     store,
     clock,
     counters,

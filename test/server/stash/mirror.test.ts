@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { createClock } from '../../../server/clock.ts'
 import { type Wiki, WikiError } from '../../../server/docmost/wiki.ts'
-import { newStashCounters } from '../../../server/stash/counters.ts'
+import { createCounters } from '../../../server/ops/counters.ts'
 import { createLargeDocuments } from '../../../server/stash/large-documents.ts'
 import { MAX_FILES } from '../../../server/stash/references.ts'
 import { stashPage } from '../../../server/stash/stash-page.ts'
@@ -28,9 +29,15 @@ async function stashMissing(count: number, fetchConcurrency: number) {
     },
     close() {},
   }
-  const store = createMemoryStore({ ttlMs: 1_000, maxTotalBytes: 10_000_000, maxUserBytes: 10_000_000 })
+  const clock = createClock()
+  const store = createMemoryStore({
+    now: clock.now,
+    ttlMs: 1_000,
+    maxTotalBytes: 10_000_000,
+    maxUserBytes: 10_000_000,
+  })
   const told: StashProgress[] = []
-  const counters = newStashCounters()
+  const counters = createCounters(clock.now).stashes
   const never = new AbortController().signal
   const link = await stashPage(
     {
@@ -43,6 +50,7 @@ async function stashMissing(count: number, fetchConcurrency: number) {
     },
     {
       store,
+      clock,
       wiki,
       publicUrl: 'http://sandbox.example',
       appOrigin: 'http://wiki.example',
