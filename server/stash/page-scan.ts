@@ -115,7 +115,8 @@ function* addReferences(
       yield* addHtmlReferences(references, document, string, appOrigin)
       work += HTML_COST_FACTOR * length
     } else if (length <= MAX_URL_BYTES) {
-      const file = parseFileUrl(jsonString(document, string), appOrigin, isUrl)
+      const value = isEscaped ? jsonString(document, string) : document.toString('utf8', start, end)
+      const file = parseFileUrl(value, appOrigin, isUrl)
       if (file !== undefined) references.add(file.attachmentId, start, end, nodeType === MEDIA)
     }
     if (work >= SLICE_BYTES) {

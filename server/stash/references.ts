@@ -48,7 +48,7 @@ export class References {
   /** By file: its first reference, and whether some reference shows it. */
   readonly #first: number[] = []
   readonly #isMedia: boolean[] = []
-  /** Files by the 16 bytes of their ids, as latin1. */
+  /** Numbers of files by attachment id; until {@link complete}. */
   readonly #files = new Map<string, number>()
   #distinctFiles = 0
 
@@ -81,11 +81,11 @@ export class References {
    * @param isInHtml there are HTML's character references in the URL.
    */
   add(attachmentId: string, start: number, end: number, isMedia: boolean, isInHtml = false): void {
-    const key = Buffer.from(attachmentId.replaceAll('-', ''), 'hex').toString('latin1')
-    let file = this.#files.get(key)
+    let file = this.#files.get(attachmentId)
     if (file === undefined) {
       file = this.#distinctFiles++
-      this.#files.set(key, file)
+      // A copy: as a slice of its URL it would keep all of that in memory.
+      this.#files.set(Buffer.from(attachmentId).toString('latin1'), file)
       if (file < MAX_KNOWN_FILES) this.#first.push(this.#length)
     }
     if (file >= MAX_KNOWN_FILES) return
