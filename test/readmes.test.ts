@@ -80,7 +80,7 @@ describe('server/README.md', () => {
     const folders = [
       '',
       'server',
-      ...['internal', 'rpc', 'stash', 'docmost', 'store', 'delivery'].map((name) => `server/${name}`),
+      ...['internal', 'rpc', 'stash', 'docmost', 'store', 'delivery', 'ops'].map((name) => `server/${name}`),
     ]
     const named = [...page.matchAll(/`((?:\.\.\/)?[\w./-]+\.ts)`/g)].map(([, name = '']) => name)
     expect(named.length).toBeGreaterThan(100)
@@ -99,6 +99,22 @@ describe('server/README.md', () => {
     })
     expect(rows.length).toBeGreaterThan(40)
     expect(wrong).toEqual([])
+  })
+
+  it('lists every constant MAX_… of the folders among the limits', () => {
+    const rows = [...section(page, 'Limits').matchAll(/^\| (`.+`) \| .+ \| `(.+\.ts)` \| .+ \|$/gm)]
+    const listed = rows.flatMap(([, names = '', file = '']) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name]) => `${file} ${name}`),
+    )
+    const inCode = sources('server')
+      .filter((file) => file.includes('/'))
+      .flatMap((file) =>
+        [...read(`server/${file}`).matchAll(/^(?:export )?const (MAX_\w+) = /gm)].map(
+          ([, name]) => `${file} ${name}`,
+        ),
+      )
+    expect(inCode.length).toBeGreaterThan(20)
+    expect(inCode.filter((limit) => !listed.includes(limit))).toEqual([])
   })
 
   it('shows the nginx configuration that is tested', () => {
@@ -121,6 +137,15 @@ describe('comments', () => {
       return known === undefined || !headings(known).includes(title)
     })
     expect(wrong).toEqual([])
+  })
+
+  it('cite nothing outside of the repository, nor does any page', () => {
+    const outside =
+      /DESIGN\.md|STYLE\.md|REPLICAS\.md|docmost\/exchanges|\bexchanges \d|\.\.\/shared\/docmost/
+    const files = ['server', 'client', 'shared', 'test']
+      .flatMap((folder) => sources(folder).map((name) => join(folder, name)))
+      .filter((file) => file !== 'test/readmes.test.ts')
+    expect([...files, ...PAGES].filter((file) => outside.test(read(file)))).toEqual([])
   })
 
   it('cite rules of the store that exist', () => {
