@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fetchBlob } from '../fixtures/consumer.ts'
 import { leaves } from '../fixtures/documents.ts'
+import { exchangeBytes, fetchBlob } from '../fixtures/http-client.ts'
 import { failureOf } from '../fixtures/rpc-failure.ts'
 import { OWNER_TOKEN } from '../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
-import { exchangeBytes } from '../server/delivery/raw-http.ts'
 import { FUZZ_TIMEOUT_MS, SOCKET_RUNS } from './runs.ts'
 
 const FILE_BYTES = Buffer.from('the bytes of the file')

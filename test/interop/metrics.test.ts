@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { fetchBlob } from '../fixtures/consumer.ts'
+import { fetchBlob } from '../fixtures/http-client.ts'
 import { MEMBER_TOKEN } from '../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
 

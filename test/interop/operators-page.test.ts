@@ -8,7 +8,7 @@ import { readConfig } from '../../server/config.ts'
 import { startSandbox } from '../../server/sandbox.ts'
 import { buildPage } from '../fixtures/built-page.ts'
 import { startChromium } from '../fixtures/chromium.ts'
-import { fetchBlob } from '../fixtures/consumer.ts'
+import { fetchBlob } from '../fixtures/http-client.ts'
 import { MEMBER_TOKEN, OWNER_TOKEN, PASSWORD } from '../fixtures/stand-in-wiki.ts'
 import { RECORDED_APP_ORIGIN, startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
 

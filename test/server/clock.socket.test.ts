@@ -4,7 +4,7 @@ import { createClock } from '../../server/clock.ts'
 import { WikiError } from '../../server/docmost/wiki.ts'
 import { createAttemptLimit } from '../../server/internal/attempt-limit.ts'
 import { createAuthenticator } from '../../server/rpc/authenticator.ts'
-import { fetchBlob } from '../fixtures/consumer.ts'
+import { fetchBlob } from '../fixtures/http-client.ts'
 import { startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
 
 const HOUR_MS = 3_600_000

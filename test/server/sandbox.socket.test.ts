@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { readConfig } from '../../server/config.ts'
 import { startSandbox } from '../../server/sandbox.ts'
-import { fetchBlob } from '../fixtures/consumer.ts'
+import { fetchBlob } from '../fixtures/http-client.ts'
 import { refusalOf } from '../fixtures/rpc-failure.ts'
 import { startTestSandbox } from '../fixtures/test-sandbox.ts'
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { blobPlugin } from '../../../server/delivery/blob-plugin.ts'
 import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { BlobInfo, Store, UserId } from '../../../server/store/store.ts'
-import { exchange, openSocket, request } from './raw-http.ts'
+import { exchange, openSocket, request } from '../../fixtures/http-client.ts'
 
 const LARGE = 48 * 2 ** 20
 

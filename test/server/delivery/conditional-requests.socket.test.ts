@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BlobInfo } from '../../../server/store/store.ts'
+import { exchange, request } from '../../fixtures/http-client.ts'
 import { CONDITIONAL_CASES } from './conditional-table.ts'
-import { exchange, request } from './raw-http.ts'
 import { type RunningListener, startListener } from './running-listener.ts'
 
 // printf abcdefghijklmnopqrstuvwxyz | sha256sum; the second is of nothing.

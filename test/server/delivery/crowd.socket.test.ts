@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { exchange, gone, openSocket, request } from './raw-http.ts'
+import { exchange, gone, openSocket, request } from '../../fixtures/http-client.ts'
 import { type RunningListener, START, startListener, TTL_MS } from './running-listener.ts'
 
 const MIB = 2 ** 20

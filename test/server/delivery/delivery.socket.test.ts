@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { BlobId, BlobInfo, BlobLease, ByteRange, Store } from '../../../server/store/store.ts'
-import { exchange, openSocket, parseResponse, readToEnd, request } from './raw-http.ts'
+import { exchange, openSocket, parseResponse, readToEnd, request } from '../../fixtures/http-client.ts'
 import { type RunningListener, START, startListener, TTL_MS } from './running-listener.ts'
 
 const ID = '01234567-89ab-4cde-8f01-23456789abcd' as BlobId

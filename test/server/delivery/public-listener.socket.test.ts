@@ -4,7 +4,15 @@ import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BlobInfo, Store } from '../../../server/store/store.ts'
-import { exchange, exchangeBytes, gone, openSocket, parseResponse, readToEnd, request } from './raw-http.ts'
+import {
+  exchange,
+  exchangeBytes,
+  gone,
+  openSocket,
+  parseResponse,
+  readToEnd,
+  request,
+} from '../../fixtures/http-client.ts'
 import { type RunningListener, startListener } from './running-listener.ts'
 
 const EXPOSED = 'ETag, Repr-Digest, Content-Range, Accept-Ranges, Content-Disposition, Content-Length'

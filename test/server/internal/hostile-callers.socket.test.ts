@@ -4,9 +4,9 @@ import type { LoginResult, WikiLogin } from '../../../server/docmost/login.ts'
 import { createInternalListener, type InternalLimits } from '../../../server/internal/internal-listener.ts'
 import { createLog } from '../../../server/ops/log.ts'
 import { deferred } from '../../fixtures/deferred.ts'
+import { exchange, openSocket, parseResponse, readToEnd } from '../../fixtures/http-client.ts'
 import { OWNER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
-import { exchange, openSocket, parseResponse, readToEnd } from '../delivery/raw-http.ts'
 
 let service: TestSandbox
 let port: number

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, request } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { send } from '../../fixtures/http-client.ts'
 import { PASSWORD } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 
@@ -33,17 +34,14 @@ async function logIn(
   headers: Record<string, string | undefined> = {},
 ): Promise<Answer> {
   const sent = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', ...headers }
-  const outgoing = request(`${origin}/login`, {
+  const response = await send(Number(new URL(origin).port), '/login', {
     method: 'POST',
     headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== undefined)),
+    body: typeof body === 'string' ? body : JSON.stringify(body),
   })
-  outgoing.end(typeof body === 'string' ? body : JSON.stringify(body))
-  const [response] = await once(outgoing, 'response')
-  let text = ''
-  for await (const chunk of response) text += chunk
   return {
-    status: response.statusCode,
-    body: JSON.parse(text),
+    status: response.status,
+    body: JSON.parse(response.bytes.toString()),
     retryAfter: response.headers['retry-after'],
     cacheControl: response.headers['cache-control'],
   }

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type IncomingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -8,6 +6,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { registerPage } from '../../../server/internal/page.ts'
 import { buildPage } from '../../fixtures/built-page.ts'
+import { send } from '../../fixtures/http-client.ts'
 
 let built: Awaited<ReturnType<typeof buildPage>>
 let app: FastifyInstance
@@ -25,16 +24,8 @@ afterAll(async () => {
 })
 
 async function get(path: string, headers: Record<string, string> = {}) {
-  const outgoing = request(origin + path, { headers })
-  outgoing.end()
-  const [response] = await once(outgoing, 'response')
-  const chunks: Buffer[] = []
-  for await (const chunk of response) chunks.push(chunk)
-  return {
-    status: response.statusCode,
-    headers: response.headers as IncomingHttpHeaders,
-    body: Buffer.concat(chunks),
-  }
+  const { status, headers: received, bytes } = await send(Number(new URL(origin).port), path, { headers })
+  return { status, headers: received, body: bytes }
 }
 
 /** The paths that the page refers to. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { exchangeRaw, fetchBlob } from '../../fixtures/consumer.ts'
 import { doc, image, paragraph } from '../../fixtures/documents.ts'
 import { behave, startFaultyWiki } from '../../fixtures/faulty-wiki.ts'
+import { exchangeRaw, fetchBlob } from '../../fixtures/http-client.ts'
 import { failureOf, refusalOf } from '../../fixtures/rpc-failure.ts'
 import { OWNER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { statsSchema } from '../../../shared/stats.ts'
-import { fetchBlob } from '../../fixtures/consumer.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { refusalOf } from '../../fixtures/rpc-failure.ts'
 import { MEMBER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'

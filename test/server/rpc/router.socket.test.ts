@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { statsSchema } from '../../../shared/stats.ts'
-import { fetchBlob } from '../../fixtures/consumer.ts'
 import {
   type Behaviour,
   behave,
   type FaultyWikiOptions,
   startFaultyWiki,
 } from '../../fixtures/faulty-wiki.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { failureOf, refusalOf } from '../../fixtures/rpc-failure.ts'
 import { MEMBER_TOKEN, OUTSIDER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { fetchBlob, readSlowly } from '../../fixtures/consumer.ts'
 import { doc, image, imageSources } from '../../fixtures/documents.ts'
+import { fetchBlob, readSlowly } from '../../fixtures/http-client.ts'
 import { makePngLikeBytes } from '../../fixtures/recorded-world.ts'
 import { refusalOf } from '../../fixtures/rpc-failure.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { fetchBlob } from '../../fixtures/consumer.ts'
 import { type Deferred, deferred } from '../../fixtures/deferred.ts'
 import { doc, image, imageSources } from '../../fixtures/documents.ts'
 import {
@@ -9,6 +8,7 @@ import {
   pngBytes,
   startFaultyWiki,
 } from '../../fixtures/faulty-wiki.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 
 const GOOD = '11111111-1111-4111-8111-111111111111'

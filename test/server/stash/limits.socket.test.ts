@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { fetchBlob } from '../../fixtures/consumer.ts'
 import { doc, image, imageSources } from '../../fixtures/documents.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { refusalOf } from '../../fixtures/rpc-failure.ts'
 import type { StandInWiki } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'

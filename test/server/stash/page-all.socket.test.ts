@@ -1,8 +1,8 @@
 import { parse } from 'content-disposition'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StashLink } from '../../../shared/link.ts'
-import { fetchBlob } from '../../fixtures/consumer.ts'
 import { leaves } from '../../fixtures/documents.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { BIG_FILE_ID, MEMBER_TOKEN, MISSING_FILE_ID } from '../../fixtures/stand-in-wiki.ts'
 import { sha256Of, startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 

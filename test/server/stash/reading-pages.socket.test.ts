@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fetchBlob } from '../../fixtures/consumer.ts'
 import { doc, paragraph } from '../../fixtures/documents.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { refusalOf } from '../../fixtures/rpc-failure.ts'
 import { MEMBER_TOKEN, OUTSIDER_TOKEN } from '../../fixtures/stand-in-wiki.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'

@@ -3,7 +3,6 @@ import type { Wiki } from '../../../server/docmost/wiki.ts'
 import { mirrorFiles } from '../../../server/stash/mirror.ts'
 import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { UserId } from '../../../server/store/store.ts'
-import { fetchBlob } from '../../fixtures/consumer.ts'
 import { doc, image, imageSources } from '../../fixtures/documents.ts'
 import {
   type Behaviour,
@@ -12,6 +11,7 @@ import {
   pngBytes,
   startFaultyWiki,
 } from '../../fixtures/faulty-wiki.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 
 const idOf = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { fetchBlob } from '../../fixtures/consumer.ts'
+import { fetchBlob } from '../../fixtures/http-client.ts'
 import { startTestSandbox, type TestSandbox } from '../../fixtures/test-sandbox.ts'
 
 const FILE = '5d0c8b3e-7a41-4e0c-9f6f-2f8f3b1a9c77'
