@@ -63,10 +63,28 @@ test.each(['blob-sandbox.conf', 'stranger.conf'] as const)(
   },
 )
 
+test('three browsers of one address show every picture at once behind nginx', {
+  timeout: 60_000,
+}, async () => {
+  const upstream = new URL(running.sandbox.publicOrigin).host
+  const nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream })
+  try {
+    const origin = `https://${NGINX_HOST}:${nginx.port}`
+    const shown = await Promise.all(Array.from({ length: 3 }, () => widthsShown(origin)))
+    expect(shown).toEqual(Array(3).fill(WIDTHS))
+    expect((await running.sandbox.stats()).deliveries).toMatchObject({
+      byStatus: { 200: 600 },
+      completed: 600,
+    })
+  } finally {
+    await nginx.stop()
+  }
+})
+
 /** The width of each picture in a page that shows them all; 0 for one that did not load. */
 async function widthsShown(origin: string): Promise<unknown> {
   html = `<!doctype html>${pictures.map(({ id }) => `<img src="${origin}/api/sb/${id}">`).join('')}`
-  // The certificate is its own.
+  // A profile and connections of its own. nginx's certificate is self-signed.
   const context = await browser.newContext({ ignoreHTTPSErrors: true })
   try {
     const page = await context.newPage()
