@@ -38,7 +38,8 @@ export interface MirrorOptions {
 }
 
 /**
- * Downloads the first {@link MAX_FILES} files of a page, each once, into the draft. The failure of one file does not touch the others.
+ * Downloads the first {@link MAX_FILES} files of a page, each once, into the draft. The failure of one file does not touch
+ * the others.
  * @throws the reason of `signal` when the caller has gone, and unexpected errors; by then every download has ended.
  */
 export async function mirrorFiles(
