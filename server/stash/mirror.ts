@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { FailureReason } from '../../shared/link.ts'
-import { TinyChunksError } from '../docmost/chunk-limit.ts'
-import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
+import { TinyChunksError, type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
 import { storedName } from './clipped-names.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
