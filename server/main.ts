@@ -1,7 +1,7 @@
 import { loadEnvFile } from './env-file.ts'
 import { serveUntilSignal } from './serve.ts'
 
-// Reads the environment (and `.env` where there is one), starts, and stops gracefully on SIGTERM or SIGINT.
+// Reads the environment (and `.env` where there is one), starts, and stops gracefully on a signal.
 try {
   loadEnvFile()
   await serveUntilSignal(process.env)

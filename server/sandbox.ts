@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { BLOB_PATH } from '../shared/link.ts'
+import { BLOB_PATH } from '../shared/blob-path.ts'
 import type { SandboxStats } from '../shared/stats.ts'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -77,11 +77,11 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
   let internalListener: FastifyInstance | undefined
   let stopped: Promise<void> | undefined
 
-  const stop = async () => {
+  const stop = async (drainDelayMs: number) => {
     health.stopping()
     stopping.abort(new StoppingError())
     // Who watches the readiness has this long to send no more; what still comes is answered.
-    if (config.drainDelayMs > 0) await delay(config.drainDelayMs)
+    if (drainDelayMs > 0) await delay(drainDelayMs)
     // The internal listener stays until the deliveries are done, to tell that it is not ready.
     await publicListener.close()
     if (internalListener !== undefined) await closeWithin(internalListener, INTERNAL_DRAIN_MS)
@@ -123,12 +123,13 @@ export async function startSandbox(config: Config, options: StartOptions = {}): 
       store,
       stats,
       stop() {
-        stopped ??= stop()
+        stopped ??= stop(config.drainDelayMs)
         return stopped
       },
     }
   } catch (error) {
-    await stop()
+    // Nothing was served that could be drained.
+    await stop(0)
     throw error
   }
 }

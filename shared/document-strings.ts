@@ -1,7 +1,6 @@
 import type { JsonVisitor } from './json-walker.ts'
 
-/** What the `type` of a node says, as far as it matters here. */
-export const OTHER_NODE = 0
+/** What the `type` of a node says, as far as it matters here; 0 for all others. */
 export const DOC = 1
 export const HTML_EMBED = 2
 /** The node shows a file: HTML in its place is an error page. */
@@ -49,7 +48,7 @@ const IN_ATTRS = 2
 /** Roles from here on are the subclass's: outside of the document. */
 export const OUTSIDE = 3
 
-export const NO_KEY = 0
+const NO_KEY = 0
 const TYPE_KEY = 1
 const ATTRS_KEY = 2
 const SOURCE_KEY = 3

@@ -1,8 +1,5 @@
 import { z } from 'zod'
 
-// Apart, so that a consumer's bundle need not hold zod.
-export { BLOB_ID_PATTERN, BLOB_PATH } from './blob-path.ts'
-
 // The types are written out beside their schemas: inferred ones would carry zod into the client's declarations.
 
 /** Why a file of a page could not be mirrored. */

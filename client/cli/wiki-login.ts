@@ -42,7 +42,7 @@ export function wikiLogin(options: WikiLoginOptions): (refused?: string) => Prom
       return current
     } catch (error) {
       const isTransient = error instanceof WikiLoginError && error.code === 'login-failed'
-      failure = { error, until: Date.now() + (isTransient ? FAILED_MS : LIMITED_MS) }
+      failure = { error, until: performance.now() + (isTransient ? FAILED_MS : LIMITED_MS) }
       token = undefined
       throw error
     }
@@ -53,7 +53,7 @@ export function wikiLogin(options: WikiLoginOptions): (refused?: string) => Prom
       token = undefined
       current = undefined
     }
-    if (token === undefined && failure !== undefined && Date.now() < failure.until) {
+    if (token === undefined && failure !== undefined && performance.now() < failure.until) {
       return Promise.reject(failure.error)
     }
     token ??= start()

@@ -1,17 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import { WikiError } from './wiki.ts'
+import { TinyChunksError } from './wiki.ts'
 
 /** So many chunks may be of any size. */
 const FREE_CHUNKS = 1_024
 /** Beyond them the mean: a chunk costs as much as parsing and storing some hundred bytes. */
 const MIN_MEAN_BYTES = 64
-
-/** The wiki sends its responses in chunks of a few bytes, which holds the event loop for a hundred times as long. */
-export class TinyChunksError extends WikiError {
-  constructor() {
-    super('bad-response', 'The wiki sent a response in chunks of a few bytes.')
-  }
-}
 
 /**
  * Cuts a response that comes in too small chunks. Counts each one as it is parsed: whole reads of the socket, of which one

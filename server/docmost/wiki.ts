@@ -37,6 +37,13 @@ export class WikiError extends Error {
   }
 }
 
+/** The wiki sends its responses in chunks of a few bytes, which holds the event loop for a hundred times as long. */
+export class TinyChunksError extends WikiError {
+  constructor() {
+    super('bad-response', 'The wiki sent a response in chunks of a few bytes.')
+  }
+}
+
 /** The user of a token, from `users/me`. */
 export interface WikiUser {
   readonly id: string

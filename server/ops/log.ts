@@ -31,7 +31,7 @@ function framesOf(error: Error): string {
 }
 
 /**
- * Cuts blob ids to their first eight characters, and takes out bearer tokens, JSON Web Tokens and the queries of URLs.
+ * Cuts blob ids to their first eight characters, and takes out bearer tokens, JSON Web Tokens and the values of `token=` and the like.
  * A last guard for the text of unexpected errors: what is logged on purpose never holds one.
  */
 export function withoutSecrets(text: string): string {

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { FailureReason } from '../../shared/link.ts'
-import { TinyChunksError } from '../docmost/chunk-limit.ts'
-import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
+import { TinyChunksError, type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
 import { storedName } from './clipped-names.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
@@ -38,7 +37,8 @@ export interface MirrorOptions {
 }
 
 /**
- * Downloads the first {@link MAX_FILES} files of a page, each once, into the draft. The failure of one file does not touch the others.
+ * Downloads the first {@link MAX_FILES} files of a page, each once, into the draft. The failure of one file does not touch
+ * the others.
  * @throws the reason of `signal` when the caller has gone, and unexpected errors; by then every download has ended.
  */
 export async function mirrorFiles(

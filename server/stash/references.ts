@@ -61,11 +61,6 @@ export class References {
     this.#appOrigin = appOrigin
   }
 
-  /** How many references there are to files that are known. */
-  get length(): number {
-    return this.#length
-  }
-
   /** How many files the document refers to. */
   get distinctFiles(): number {
     return this.#distinctFiles

@@ -75,6 +75,7 @@ const WRITE_TURN_BYTES = 512 * 1024
  * @throws {NotAPageError | NotADocumentError} the wiki's answer is no page or no document
  * @throws {WikiError} the page could not be read
  * @throws {StoreFullError} the document does not fit
+ * @throws {BusyError} the time limit passed while a large page waited for its turn
  * @throws the reason of `signal` when the caller has gone
  */
 export async function stashPage(request: StashRequest, options: StashOptions): Promise<StashLink> {

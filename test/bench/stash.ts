@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSandboxClient, type SandboxClient } from '../../client/client.ts'
-import { BLOB_PATH } from '../../shared/link.ts'
+import { BLOB_PATH } from '../../shared/blob-path.ts'
 import { OWNER_TOKEN } from '../fixtures/stand-in-wiki.ts'
 import type { Channel } from './channel.ts'
 import type { ProcessContract, ServiceContract, WikiContract } from './contestants/contract.ts'

@@ -5,7 +5,7 @@ import Table from 'cli-table3'
 import { createSandboxClient } from '../../client/client.ts'
 import { readConfig } from '../../server/config.ts'
 import { startSandbox } from '../../server/sandbox.ts'
-import { BLOB_PATH } from '../../shared/link.ts'
+import { BLOB_PATH } from '../../shared/blob-path.ts'
 import { OWNER_TOKEN, PASSWORD, startStandInWiki } from '../fixtures/stand-in-wiki.ts'
 
 /**

@@ -68,6 +68,20 @@ it('fails to start when an address is taken, and leaves nothing listening', asyn
   await second.stop()
 })
 
+it('fails to start at once, without the delay of a stop', async () => {
+  const { sandbox, stop } = await startTestSandbox()
+  const config = readConfig({
+    SANDBOX_PUBLIC_URL: 'http://127.0.0.1:0',
+    SANDBOX_HOST: '127.0.0.1',
+    SANDBOX_PORT: '0',
+    SANDBOX_INTERNAL_PORT: new URL(sandbox.internalOrigin).port,
+    SANDBOX_DRAIN_DELAY_MS: '3600000',
+    LOG_LEVEL: 'silent',
+  })
+  await expect(startSandbox(config)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  await stop()
+})
+
 it.each([
   ['SANDBOX_HOST', 'SANDBOX_HOST, SANDBOX_PORT (public listener): '],
   ['SANDBOX_INTERNAL_HOST', 'SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT (internal listener): '],

@@ -8,7 +8,7 @@ import { OWNER_TOKEN, PASSWORD, type StandInWiki, startStandInWiki } from '../..
 let wiki: StandInWiki
 beforeEach(async () => {
   wiki = await startStandInWiki()
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
 })
 afterEach(async () => {
   vi.useRealTimers()
@@ -71,6 +71,15 @@ describe('the login', () => {
     expect(await failureOf(getToken())).toEqual(failure)
     expect(wiki.requests).toHaveLength(1)
     vi.advanceTimersByTime(1)
+    await failureOf(getToken())
+    expect(wiki.requests).toHaveLength(2)
+  })
+
+  it('is not put off by a wall clock that is set back', async () => {
+    const getToken = loginAt(wiki.apiUrl, 'wrong')
+    await failureOf(getToken())
+    vi.setSystemTime(Date.now() - 3_600_000)
+    vi.advanceTimersByTime(60_000)
     await failureOf(getToken())
     expect(wiki.requests).toHaveLength(2)
   })

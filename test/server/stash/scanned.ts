@@ -18,7 +18,7 @@ export function answerWith(content: string): string {
 }
 
 export function listed(references: References): FileReference[] {
-  return Array.from({ length: references.length }, (_, index) => references.at(index))
+  return Array.from(references.spans(), (_, index) => references.at(index))
 }
 
 /** The text that the references of an answer replace, with the name that each has. */
