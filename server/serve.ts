@@ -40,8 +40,8 @@ export async function serveUntilSignal(environment: Environment): Promise<void> 
   const log = createLog(config.logLevel, destination)
   // Without a listener Node would open its inspector, through which any process of the machine can read all memory.
   process.on('SIGUSR1', (signal) => log.warn({ signal }, 'the inspector stays closed'))
-  keepHeapSmall()
   const sandbox = await startWithWarnings(config, environment, destination)
+  keepHeapSmall()
   const end = async (exitCode: number) => {
     await destination.idle(LOG_DRAIN_MS)
     if (destination.blocksExit) process.kill(process.pid, 'SIGKILL')

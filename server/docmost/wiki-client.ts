@@ -7,8 +7,8 @@ import { type LargeResponse, type Wiki, WikiError, type WikiFile, type WikiUser 
 
 /** Many times the size of a real response of `users/me`: 1,079 bytes. */
 const MAX_ME_BYTES = 262_144
-/** Where only a signal limits the call: a longer delay that the wiki asks for is left to the caller. */
-const MAX_RETRY_DELAY_MS = 5_000
+/** Where only a signal limits the call: a longer delay that the wiki asks for is left to the caller. Readiness asks for 3 s. */
+const MAX_RETRY_DELAY_MS = 2_000
 const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** What a header can hold; a token of the wiki has nothing else. */
 const TOKEN = /^[\x21-\x7e]+$/

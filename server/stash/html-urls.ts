@@ -242,7 +242,7 @@ class AttributeValues implements TokenizerCallbacks {
  * as the reference has characters: to the list it makes no difference, and all else stays where it is.
  */
 function withoutSeparatorReferences(srcset: string): string {
-  return srcset.replace(/&[#\w]+;?/g, (reference) => {
+  return srcset.replace(/&(?:#\d+|#[xX][\dA-Fa-f]+|\w+);?/g, (reference) => {
     const character = decodeHTMLAttribute(reference)
     return /^[\t\n\f\r ,()]$/.test(character) ? character.repeat(reference.length) : reference
   })

@@ -21,8 +21,8 @@ const log = {
   },
 }
 // As the process of the service does.
-keepHeapSmall()
 const sandbox = await startSandbox(config, { log })
+keepHeapSmall()
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()

@@ -10,8 +10,8 @@ import { processCommands } from './process-commands.ts'
 
 /** The service as `server/main.ts` starts it: configured by the environment, its log on standard output. */
 const config = readConfig(process.env)
-keepHeapSmall()
 const sandbox = await startSandbox(config, { log: new BoundedLog() })
+keepHeapSmall()
 
 const USER = 'bench' as UserId
 const BLOBS_A_STASH = 100

@@ -311,7 +311,7 @@ describe('a caller that goes away', () => {
 
   it('need not read a body for its time limit to close the connection', async () => {
     const { faulty, wiki } = await set(behave.endless())
-    await wiki.file(TOKEN, FILE, { timeoutMs: 50, signal: new AbortController().signal })
+    await wiki.file(TOKEN, FILE, { timeoutMs: 500, signal: new AbortController().signal })
     await faulty.untilOpenSockets(0)
   })
 })

@@ -72,6 +72,11 @@ describe('addHtmlReferences', () => {
       '<img srcset="LINK&#44; LINK">',
     ],
     [
+      'a srcset with a comma escaped without a semicolon, before a letter',
+      `<img srcset="x.png 1x&#44${APP}${URL_A} 2x">`,
+      '<img srcset="x.png 1x&#44LINK 2x">',
+    ],
+    [
       'a srcset with commas and white space escaped in other ways',
       `<img srcset='${URL_A}&#9;1x&comma;${URL_B}&NewLine;2x&#x2C;${URL_A}'>`,
       "<img srcset='LINK&#9;1x&comma;LINK&NewLine;2x&#x2C;LINK'>",
