@@ -36,6 +36,7 @@ export class BuiltService {
   #stderr = ''
   #ending = ''
 
+  /** @throws when it ends at once; one that only hangs is given. */
   static async start(options: BuiltServiceOptions): Promise<BuiltService> {
     if (!existsSync(MAIN)) throw new Error('dist/server/main.mjs is missing: npm run build')
     const service = new BuiltService(options, await freePort(), await freePort())
@@ -43,6 +44,7 @@ export class BuiltService {
     while (service.isAlive && performance.now() < until && !(await service.isHealthy())) {
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
+    if (!service.isAlive) throw new Error(`the service ${service.ending}: ${service.#stderr}`)
     return service
   }
 

@@ -11,6 +11,9 @@ const AGAIN_MS = 500
 /** `a:b` and a line end. */
 const TINY_LINE = 'a:b\r\n'
 const TINY_LINES = TINY_LINE.repeat(380)
+const FAT_LINES = TINY_LINE.repeat(3_180)
+/** As much of a header section as the service takes of a request: 95 lines, 7.3 KB. */
+const ALLOWED_LINES = Array.from({ length: 95 }, (_, at) => `a${at}: ${'x'.repeat(70)}\r\n`).join('')
 /** Of the 2,000 that the service takes; the others are left to the readers. */
 const NEARLY_ALL = 1_960
 
@@ -89,19 +92,19 @@ async function crowd(
 }
 
 /** A crowd around one blob. */
-function around(
-  kind: PageKind,
-  of: (path: string) => Omit<Crowd, 'seconds'>,
-  seconds = 10,
-): (target: Target) => Promise<AttackCounts> {
+function around(kind: PageKind, of: (path: string) => Omit<Crowd, 'seconds'>): Attack['run'] {
   return async (target) => {
     const stashes = new Stashes(target)
     const { files } = await stashes.stashAndRead('attacker', kind, 0)
     const [path = ''] = files.keys()
-    const counts = await crowd(target.publicOrigin, { ...of(path), seconds: target.isQuick ? 5 : seconds })
+    const counts = await crowd(target.publicOrigin, { ...of(path), seconds: secondsOf(target) })
     await stashes.dropAll()
     return counts
   }
+}
+
+function secondsOf({ isQuick }: Target): number {
+  return isQuick ? 5 : 10
 }
 
 function get(path: string, lines: string): string {
@@ -110,6 +113,20 @@ function get(path: string, lines: string): string {
 
 function pipelined(connections: number, kind: PageKind, lines: string) {
   return around(kind, (path) => ({ connections, addresses: 64, payload: get(path, lines).repeat(32) }))
+}
+
+/** One request on each connection. */
+function one(lines: string) {
+  return around('a file of 20 MiB', (path) => ({
+    connections: NEARLY_ALL,
+    addresses: 64,
+    payload: get(path, lines),
+  }))
+}
+
+function unfinished(lines: string) {
+  const crowded = { connections: NEARLY_ALL, addresses: 64, payload: get('/api/sb/x', lines).slice(0, -2) }
+  return (target: Target) => crowd(target.publicOrigin, { ...crowded, seconds: secondsOf(target) })
 }
 
 export const CONNECTION_ATTACKS: readonly Attack[] = [
@@ -129,24 +146,29 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
     run: pipelined(NEARLY_ALL, 'a file of 20 MiB', ''),
   },
   {
+    name: 'pipelined-at-limits',
+    what: '600 connections with 32 GETs of 20 MiB, 7.3 KB in 95 header lines each',
+    run: pipelined(600, 'a file of 20 MiB', ALLOWED_LINES),
+  },
+  {
     name: 'fat-requests',
     what: `${NEARLY_ALL} connections with one GET of 20 MiB, 15.9 KB of header lines`,
-    run: around('a file of 20 MiB', (path) => ({
-      connections: NEARLY_ALL,
-      addresses: 64,
-      payload: get(path, TINY_LINE.repeat(3_180)),
-    })),
+    run: one(FAT_LINES),
+  },
+  {
+    name: 'fat-requests-at-limits',
+    what: `${NEARLY_ALL} connections with one GET of 20 MiB, 7.3 KB in 95 header lines`,
+    run: one(ALLOWED_LINES),
   },
   {
     name: 'unfinished-headers',
     what: `${NEARLY_ALL} connections with 15.9 KB of header lines and no end`,
-    run: ({ publicOrigin, isQuick }) =>
-      crowd(publicOrigin, {
-        connections: NEARLY_ALL,
-        addresses: 64,
-        payload: get('/api/sb/x', TINY_LINE.repeat(3_180)).slice(0, -2),
-        seconds: isQuick ? 5 : 10,
-      }),
+    run: unfinished(FAT_LINES),
+  },
+  {
+    name: 'unfinished-at-limits',
+    what: `${NEARLY_ALL} connections with 7.3 KB in 95 header lines and no end`,
+    run: unfinished(ALLOWED_LINES),
   },
 ]
 

@@ -41,12 +41,16 @@ function count(ends: readonly StashEnd[], isBrokenServed: boolean): AttackCounts
 }
 
 function noteOf(ends: readonly StashEnd[]): string {
-  const kinds = ends.map((end) =>
-    end.kind === 'refused' ? end.reason : end.kind === 'broken' ? end.error.message : end.kind,
-  )
+  const kinds = ends.map(kindOf)
   return [...new Set(kinds)]
     .map((kind) => `${kinds.filter((other) => other === kind).length} ${kind}`)
     .join(', ')
+}
+
+function kindOf(end: StashEnd): string {
+  if (end.kind === 'refused') return end.reason
+  if (end.kind === 'broken') return end.error.message
+  return end.link.images.failed === 0 ? 'link' : `link with ${end.link.images.failed} failed files`
 }
 
 export const DOCUMENT_ATTACKS: readonly Attack[] = [
