@@ -1,25 +1,12 @@
-import { ConfigError, serveUntilSignal } from './serve.ts'
+import { loadEnvFile } from './env-file.ts'
+import { serveUntilSignal } from './serve.ts'
 
-/** Reads the environment (and `.env` where there is one), starts, and stops gracefully on SIGTERM or SIGINT. */
-async function main(): Promise<void> {
-  try {
-    process.loadEnvFile()
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-  }
-  await serveUntilSignal(process.env)
-}
-
+// Reads the environment (and `.env` where there is one), starts, and stops gracefully on a signal.
 try {
-  await main()
+  loadEnvFile()
+  await serveUntilSignal(process.env)
 } catch (error) {
-  if (error instanceof ConfigError) {
-    process.stderr.write(`blob-sandbox cannot start, its configuration will not do:\n`)
-    for (const { variable, message } of error.problems) process.stderr.write(`  ${variable}: ${message}\n`)
-  } else {
-    process.stderr.write(
-      `blob-sandbox cannot start: ${error instanceof Error ? error.message : String(error)}\n`,
-    )
-  }
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`blob-sandbox cannot start: ${message}\n`)
   process.exitCode = 1
 }

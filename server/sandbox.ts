@@ -1,26 +1,29 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { BLOB_PATH } from '../shared/link.ts'
+import { BLOB_PATH } from '../shared/blob-path.ts'
 import type { SandboxStats } from '../shared/stats.ts'
+import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { newDeliveryCounters } from './delivery/counters.ts'
 import { createPublicListener } from './delivery/public-listener.ts'
 import { instrumentedWiki } from './docmost/instrumented-wiki.ts'
 import { createWikiLogin } from './docmost/login.ts'
 import { createWikiClient } from './docmost/wiki-client.ts'
 import { createInternalListener } from './internal/internal-listener.ts'
 import { startActivity } from './ops/activity.ts'
+import { createCounters } from './ops/counters.ts'
 import { createHealth } from './ops/health.ts'
-import type { Logger } from './ops/log.ts'
+import { createLog } from './ops/log.ts'
+import { BoundedLog, type LogDestination } from './ops/log-destination.ts'
 import { createMetrics } from './ops/metrics.ts'
-import { createWikiTimes } from './ops/wiki-times.ts'
+import { sandboxStats } from './ops/stats.ts'
 import { StoppingError } from './rpc/errors.ts'
 import { createService } from './rpc/service.ts'
-import { newStashCounters } from './stash/counters.ts'
 import { DEFAULT_FAIR_QUEUE } from './stash/fair-queue.ts'
 import { createMemoryStore } from './store/memory/memory-store.ts'
 import type { Store } from './store/store.ts'
 
+/** A running service. */
 export interface Sandbox {
   /** Base of every link, with the port that the public listener really has. */
   readonly publicUrl: string
@@ -34,50 +37,51 @@ export interface Sandbox {
   stop(): Promise<void>
 }
 
+export interface StartOptions {
+  /** Where the log's lines go, one JSON object each. Default: standard output, without ever waiting for it. */
+  log?: LogDestination | undefined
+  /** For tests. Default: a monotonic clock. */
+  clock?: Clock | undefined
+  /** Where the operator's page was built to. Default: beside the service's own code. */
+  pageFolder?: string | undefined
+}
+
 /**
- * Wires the store, the wiki client and the two listeners, and listens.
+ * Starts the service in this process: the store, the wiki client and the two listeners. It listens for no signals:
+ * `stop()` ends it gracefully.
+ *
+ * ```ts
+ * const sandbox = await startSandbox(readConfig(process.env))
+ * ```
+ *
  * @param config a port 0 in `publicUrl` stands for the public listener's real one.
- * @param dependencies.now the clock, in milliseconds since the epoch.
- * @param dependencies.pageFolder where the operator's page was built to; found by itself when left out.
  * @throws {ListenError} when a listener cannot have its address.
  */
-export async function startSandbox(
-  config: Config,
-  dependencies: { log: Logger; now?: () => number; pageFolder?: string },
-): Promise<Sandbox> {
-  const { log, now = Date.now, pageFolder } = dependencies
-  const store = createMemoryStore({
-    ttlMs: config.ttlMs,
-    maxTotalBytes: config.maxTotalBytes,
-    maxUserBytes: config.maxUserBytes,
-    now,
-  })
-  const deliveries = newDeliveryCounters()
-  const stashes = newStashCounters()
-  const metrics = createMetrics({ store, stashes, deliveries })
-  const wikiTimes = createWikiTimes(now)
-  const wikiClient = createWikiClient({
+export async function startSandbox(config: Config, options: StartOptions = {}): Promise<Sandbox> {
+  const { log: destination = new BoundedLog(), clock = createClock(), pageFolder } = options
+  const { now } = clock
+  const log = createLog(config.logLevel, destination)
+  const { ttlMs, maxTotalBytes, maxUserBytes } = config
+  const store = createMemoryStore({ ttlMs, maxTotalBytes, maxUserBytes, now })
+  const counters = createCounters(now)
+  const wiki = createWikiClient({
     apiUrl: config.docmostApiUrl,
     // Every download that can be under way, and some more, so that pages and tokens never wait for slow files.
     maxSockets: DEFAULT_FAIR_QUEUE.maxRunning * config.fetchConcurrency + SPARE_WIKI_SOCKETS,
   })
-  const wiki = instrumentedWiki(wikiClient, (observation) => {
-    health.noteWiki(observation)
-    metrics.noteWiki(observation)
-    wikiTimes.note(observation)
-  })
-  const health = createHealth({ store, wiki, now })
-  const activity = startActivity({ stashes, deliveries, now })
-  const startedAt = new Date(now())
-
-  const publicListener = createPublicListener({ store, log, counters: deliveries, now })
+  const health = createHealth({ store, wiki, counters, clock })
+  const activity = startActivity(counters, clock)
+  const stats = () => sandboxStats(store, counters, clock)
   const stopping = new AbortController()
-  const stats = async () => sandboxStats(startedAt, store, stashes, deliveries)
+  const publicListener = createPublicListener({ store, log, counters: counters.deliveries })
   let internalListener: FastifyInstance | undefined
+  let stopped: Promise<void> | undefined
 
-  const stop = async () => {
+  const stop = async (drainDelayMs: number) => {
     health.stopping()
     stopping.abort(new StoppingError())
+    // Who watches the readiness has this long to send no more; what still comes is answered.
+    if (drainDelayMs > 0) await delay(drainDelayMs)
     // The internal listener stays until the deliveries are done, to tell that it is not ready.
     await publicListener.close()
     if (internalListener !== undefined) await closeWithin(internalListener, INTERNAL_DRAIN_MS)
@@ -93,51 +97,46 @@ export async function startSandbox(
         config,
         publicUrl,
         store,
-        wiki,
-        counters: stashes,
+        wiki: instrumentedWiki(wiki, counters.noteWiki),
+        counters,
         stats,
         activity,
-        wikiTimes,
-        onStash: metrics.noteStash,
         log,
-        now,
+        clock,
         stopping: stopping.signal,
       }),
       log,
+      now,
       hosts: config.internalHosts,
       readiness: health.readiness,
-      metrics,
+      metrics: createMetrics(store, counters, destination),
       login: createWikiLogin(config.docmostApiUrl),
       pageFolder,
     })
-    const internalOrigin = await listen(
-      internalListener,
-      'internal',
-      config.internalHost,
-      config.internalPort,
-    )
+    const { internalHost, internalPort } = config
+    const internalOrigin = await listen(internalListener, 'internal', internalHost, internalPort)
     log.info({ public: publicOrigin, internal: internalOrigin, links: publicUrl + BLOB_PATH }, 'listening')
-    let stopped: Promise<void> | undefined
     return {
       publicUrl,
       publicOrigin,
       internalOrigin,
       store,
       stats,
-      stop: () => {
-        stopped ??= stop()
+      stop() {
+        stopped ??= stop(config.drainDelayMs)
         return stopped
       },
     }
   } catch (error) {
-    await stop()
+    // Nothing was served that could be drained.
+    await stop(0)
     throw error
   }
 }
 
 const SPARE_WIKI_SOCKETS = 16
 
-/** Calls end at once when the service stops; this is for callers that do not read their answer. */
+/** Calls end at once when the service stops; this is for callers that do not read their response. */
 const INTERNAL_DRAIN_MS = 2_000
 
 async function closeWithin(app: FastifyInstance, ms: number): Promise<void> {
@@ -151,7 +150,7 @@ const ADDRESS_VARIABLES = {
   internal: 'SANDBOX_INTERNAL_HOST, SANDBOX_INTERNAL_PORT',
 } as const
 
-/** A listener cannot have its address: taken, not this machine's, not for this user, or a name that nobody knows. */
+/** A listener cannot have its address: taken, not this machine's, not for this user, or an unknown name. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
   /** The system's, such as `EADDRINUSE`. */
@@ -186,24 +185,4 @@ function withRealPort(publicUrl: string, origin: string): string {
   if (url.port !== '0') return publicUrl
   url.port = new URL(origin).port
   return url.href.replace(/\/+$/, '')
-}
-
-async function sandboxStats(
-  startedAt: Date,
-  store: Store,
-  stashes: ReturnType<typeof newStashCounters>,
-  deliveries: ReturnType<typeof newDeliveryCounters>,
-): Promise<SandboxStats> {
-  const held = await store.stats()
-  return {
-    startedAt,
-    store: { ...held, nextExpiry: held.nextExpiry === undefined ? null : new Date(held.nextExpiry) },
-    stashes: {
-      running: stashes.running,
-      ...stashes.byOutcome,
-      filesMirrored: stashes.filesMirrored,
-      filesFailed: { ...stashes.filesFailed },
-    },
-    deliveries: { ...deliveries, byStatus: { ...deliveries.byStatus } },
-  }
 }

@@ -1,12 +1,29 @@
+/** What went wrong: a stable name, which never changes its meaning. */
+export type ErrorReason =
+  | 'aborted'
+  | 'bad-page-id'
+  | 'bad-uri'
+  | 'blob-not-found'
+  | 'busy'
+  | 'document-too-large'
+  | 'forbidden'
+  | 'not-a-document'
+  | 'not-an-admin'
+  | 'page-in-trash'
+  | 'page-not-found'
+  | 'rate-limited'
+  | 'stash-not-found'
+  | 'stopping'
+  | 'store-full'
+  | 'timeout'
+  | 'unauthorized'
+  | 'user-share-full'
+  | 'wiki-bad-response'
+  | 'wiki-unreachable'
+
 /** Machine-readable detail of an RPC error, in `error.data` beside tRPC's own `code` and `httpStatus`. */
 export interface SandboxErrorData {
-  /**
-   * What went wrong, a stable word: `page-not-found`, `page-in-trash`, `forbidden`, `unauthorized`, `not-a-document`,
-   * `document-too-large`, `store-full`, `user-share-full`, `rate-limited`, `wiki-unreachable`, `wiki-bad-response`,
-   * `timeout`, `busy`, `stopping`, `aborted`, `bad-page-id`, `bad-uri`, `blob-not-found`,
-   * `stash-not-found`, `not-an-admin`.
-   */
-  reason?: string
+  reason?: ErrorReason
   /** Bytes that would have been needed. */
   neededBytes?: number
   /** Bytes that were free for this caller. */

@@ -1,10 +1,10 @@
-/** The wire contract: what the service takes and answers, for whoever speaks to it without the client. */
+/** The wire contract: what the service takes and gives, for programs that call it without the client. */
 import * as link from './link.ts'
 import * as progress from './progress.ts'
 import * as stats from './stats.ts'
 
 export { BLOB_ID_PATTERN, BLOB_PATH } from './blob-path.ts'
-export type { SandboxErrorData } from './errors.ts'
+export type { ErrorReason, SandboxErrorData } from './errors.ts'
 export {
   type DropInput,
   type FailureReason,

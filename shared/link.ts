@@ -1,12 +1,9 @@
 import { z } from 'zod'
 
-// Apart, so that a consumer's bundle need not hold zod.
-export { BLOB_ID_PATTERN, BLOB_PATH } from './blob-path.ts'
-
 // The types are written out beside their schemas: inferred ones would carry zod into the client's declarations.
 
 /** Why a file of a page could not be mirrored. */
-export const failureReasonSchema = z.enum([
+export const FAILURE_REASONS = [
   'not-found',
   'forbidden',
   'too-large',
@@ -14,15 +11,9 @@ export const failureReasonSchema = z.enum([
   'timeout',
   'bad-response',
   'unreachable',
-])
-export type FailureReason =
-  | 'not-found'
-  | 'forbidden'
-  | 'too-large'
-  | 'store-full'
-  | 'timeout'
-  | 'bad-response'
-  | 'unreachable'
+] as const
+export type FailureReason = (typeof FAILURE_REASONS)[number]
+export const failureReasonSchema = z.enum(FAILURE_REASONS)
 
 /** At most this many failures are listed in a link; `images.failed` counts them all. */
 export const MAX_LISTED_FAILURES = 20
@@ -42,7 +33,7 @@ export const fileFailureSchema = z.object({
   reason: failureReasonSchema,
 }) satisfies z.ZodType<FileFailure>
 
-/** What `stash` answers: the link and what became of the page's files. Never a body. */
+/** What `stash` gives: the link and what became of the page's files. Never a body. */
 export type StashLink = {
   /** `<SANDBOX_PUBLIC_URL>/api/sb/<id>`: GET it without credentials. */
   uri: string

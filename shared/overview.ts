@@ -1,15 +1,18 @@
-import { z } from 'zod'
-import { ACTIVITY_POINTS, MAX_LISTED_STASHES } from './overview-limits.ts'
-import { type SandboxStats, statsSchema } from './stats.ts'
+import type { SandboxStats } from './stats.ts'
 
-// Apart, so that the operator's page need not hold zod, whose probe for `eval` its CSP would block.
-export { ACTIVITY_POINTS, ACTIVITY_STEP_MS, MAX_LISTED_STASHES } from './overview-limits.ts'
+// No zod in this file: the operator's page imports it, and its CSP would block zod's probe for `eval`.
 
-const count = z.number().int().nonnegative()
+/** At most this many stashes are listed, the newest; `stats.store.stashes` counts them all. */
+export const MAX_LISTED_STASHES = 200
+
+/** Deliveries and stashes are summed up over so many milliseconds. */
+export const ACTIVITY_STEP_MS = 5_000
+/** 15 minutes of such sums are kept. */
+export const ACTIVITY_POINTS = 180
 
 /**
- * A stash as owners and admins see it. Neither a link nor a title: an admin of the workspace need not be able to read
- * every page, and both would give away what it says.
+ * A stash as owners and admins see it. It has neither link nor title: an admin of the workspace may not be allowed to
+ * read every page, and both would give away its contents.
  */
 export type HeldStash = {
   /** Names it for `dropStash`; gives no access. */
@@ -23,21 +26,11 @@ export type HeldStash = {
   files: number
   createdAt: Date
   expiresAt: Date
-  /** `no`: nobody has fetched the document; `document`: the document whole; `whole`: the files, too. */
+  /** `no`: the document has not been fetched; `document`: it has, whole; `whole`: the files, too. */
   delivered: 'no' | 'document' | 'whole'
 }
-export const heldStashSchema = z.object({
-  handle: z.string(),
-  shortId: z.string(),
-  user: z.string(),
-  bytes: count,
-  files: count,
-  createdAt: z.date(),
-  expiresAt: z.date(),
-  delivered: z.enum(['no', 'document', 'whole']),
-}) satisfies z.ZodType<HeldStash>
 
-/** What came in and went out in the `ACTIVITY_STEP_MS` before `at`. */
+/** What the `ACTIVITY_STEP_MS` before `at` brought. */
 export type ActivityPoint = {
   /** Milliseconds since the epoch. */
   at: number
@@ -47,21 +40,13 @@ export type ActivityPoint = {
   deliveries: number
   /** Body bytes sent. */
   bytes: number
-  /** Answers 304. */
+  /** Responses 304. */
   notModified: number
-  /** Answers 404. */
+  /** Responses 404. */
   misses: number
 }
-export const activityPointSchema = z.object({
-  at: z.number(),
-  stashes: count,
-  deliveries: count,
-  bytes: count,
-  notModified: count,
-  misses: count,
-}) satisfies z.ZodType<ActivityPoint>
 
-/** How long the wiki took to answer lately. Milliseconds. */
+/** How long the wiki took to answer in the last 15 minutes. Milliseconds. */
 export type WikiTimes = {
   /** Calls of the last 15 minutes, at most the last 500. */
   calls: number
@@ -72,37 +57,19 @@ export type WikiTimes = {
   p95Ms: number | null
   slowestMs: number | null
 }
-export const wikiTimesSchema = z.object({
-  calls: count,
-  answered: count,
-  medianMs: z.number().nullable(),
-  p95Ms: z.number().nullable(),
-  slowestMs: z.number().nullable(),
-}) satisfies z.ZodType<WikiTimes>
-
-export const overviewInputSchema = z.object({
-  /** The newest point that the caller has: only younger ones are sent. Milliseconds since the epoch. */
-  since: z.number().optional(),
-})
 
 /** What the operator's page asks for every other second. */
 export type Overview = {
-  /** The service's clock: ages are to be told by it. */
+  /** The service's clock: the page computes ages from it. */
   now: Date
   stats: SandboxStats
   /** The newest first. */
   stashes: HeldStash[]
   /** Oldest first. */
   activity: ActivityPoint[]
-  /** `me`: whose token it is; `page`: until the answer's headers; `file`: the same. */
+  /**
+   * `me`: whose token it is; `page`: until the whole response, without the wait for the service's own queue; `file`:
+   * until the response's headers.
+   */
   wiki: { me: WikiTimes; page: WikiTimes; file: WikiTimes }
 }
-export const overviewSchema = z.object({
-  now: z.date(),
-  stats: statsSchema,
-  stashes: z.array(heldStashSchema).max(MAX_LISTED_STASHES),
-  activity: z.array(activityPointSchema).max(ACTIVITY_POINTS),
-  wiki: z.object({ me: wikiTimesSchema, page: wikiTimesSchema, file: wikiTimesSchema }),
-}) satisfies z.ZodType<Overview>
-
-export const dropStashInputSchema = z.object({ handle: z.string().min(1).max(64) })

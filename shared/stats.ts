@@ -2,8 +2,10 @@ import { z } from 'zod'
 import { type FailureReason, failureReasonSchema } from './link.ts'
 
 const count = z.number().int().nonnegative()
+const counts = <Name extends string>(...names: Name[]) =>
+  z.object(Object.fromEntries(names.map((name) => [name, count])) as Record<Name, typeof count>)
 
-/** What `stats` answers. Sizes in bytes; gauges are of now, counters since `startedAt`. */
+/** What `stats` gives. Sizes in bytes; gauges are of now, counters since `startedAt`. */
 export type SandboxStats = {
   startedAt: Date
   store: {
@@ -33,9 +35,9 @@ export type SandboxStats = {
     running: number
     /** Calls that ended in a link. */
     stored: number
-    /** Calls turned down for the caller's or the caps' sake. */
+    /** Calls refused because of the caller or the caps. */
     refused: number
-    /** Calls that failed for the wiki's or the service's sake. */
+    /** Calls that failed because of the wiki or the service. */
     failed: number
     /** Calls whose caller went away. */
     aborted: number
@@ -44,7 +46,7 @@ export type SandboxStats = {
     filesFailed: Record<FailureReason, number>
   }
   deliveries: {
-    /** Answers of the public listener by HTTP status. */
+    /** Responses of the public listener by HTTP status. */
     byStatus: Record<string, number>
     /** Body bytes sent. */
     bytes: number
@@ -56,36 +58,24 @@ export type SandboxStats = {
 }
 export const statsSchema = z.object({
   startedAt: z.date(),
-  store: z.object({
-    maxTotalBytes: count,
-    maxUserBytes: count,
-    heldBytes: count,
-    reservedBytes: count,
-    freeBytes: count,
-    evictableBytes: count,
-    stashes: count,
-    blobs: count,
-    reservedBlobs: count,
-    openResponses: count,
-    nextExpiry: z.date().nullable(),
-    stashesStored: count,
-    stashesExpired: count,
-    stashesEvicted: count,
-    stashesDropped: count,
-  }),
-  stashes: z.object({
-    running: count,
-    stored: count,
-    refused: count,
-    failed: count,
-    aborted: count,
-    filesMirrored: count,
+  store: counts(
+    'maxTotalBytes',
+    'maxUserBytes',
+    'heldBytes',
+    'reservedBytes',
+    'freeBytes',
+    'evictableBytes',
+    'stashes',
+    'blobs',
+    'reservedBlobs',
+    'openResponses',
+    'stashesStored',
+    'stashesExpired',
+    'stashesEvicted',
+    'stashesDropped',
+  ).extend({ nextExpiry: z.date().nullable() }),
+  stashes: counts('running', 'stored', 'refused', 'failed', 'aborted', 'filesMirrored').extend({
     filesFailed: z.record(failureReasonSchema, count),
   }),
-  deliveries: z.object({
-    byStatus: z.record(z.string(), count),
-    bytes: count,
-    completed: count,
-    aborted: count,
-  }),
+  deliveries: counts('bytes', 'completed', 'aborted').extend({ byStatus: z.record(z.string(), count) }),
 }) satisfies z.ZodType<SandboxStats>

@@ -1,5 +1,5 @@
 import { CLIENT_VARIABLES } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT, type ExitCode } from './exit-codes.ts'
 import type { CommandHelp } from './help.ts'
 import {
   checkJsonSchema,
@@ -9,14 +9,11 @@ import {
   statsJsonSchema,
 } from './json-schemas.ts'
 
-const EVERYWHERE = [
-  EXIT.ok,
-  EXIT.unexpected,
-  EXIT.usage,
-  EXIT.interrupted,
-  EXIT.brokenPipe,
-  EXIT.terminated,
-] as const
+/** The exit codes of every command but `serve` and `mcp`, and those given. */
+function exitCodes(...more: readonly ExitCode[]): readonly ExitCode[] {
+  const { ok, unexpected, usage, interrupted, brokenPipe, terminated } = EXIT
+  return [ok, unexpected, usage, interrupted, brokenPipe, terminated, ...more].sort((a, b) => a - b)
+}
 
 /** What `server/config.ts` reads; a test compares them. */
 export const SERVICE_VARIABLES: Readonly<Record<string, string>> = {
@@ -36,6 +33,7 @@ export const SERVICE_VARIABLES: Readonly<Record<string, string>> = {
   SANDBOX_FETCH_CONCURRENCY: 'downloads at once per stash (6)',
   SANDBOX_FETCH_TIMEOUT_MS: 'one download (30000)',
   SANDBOX_STASH_TIMEOUT_MS: 'one whole stash (45000)',
+  SANDBOX_DRAIN_DELAY_MS: 'how long a stop goes on accepting while it is not ready (0)',
   LOG_LEVEL: 'fatal, error, warn, info, debug, trace or silent (info)',
 }
 
@@ -43,7 +41,7 @@ export const SERVE_HELP: CommandHelp = {
   name: 'serve',
   summary: 'Run the service in the foreground.',
   details:
-    'Logs to standard output, one JSON object a line. SIGTERM or Ctrl-C stops it gracefully (code 0); a second one at once (code 1).',
+    'Logs to standard output, one JSON object per line. SIGTERM or Ctrl-C stops it gracefully (code 0); a second one at once (code 1).',
   examples: ['SANDBOX_PUBLIC_URL=https://blobs.example.org blob-sandbox serve'],
   environment: SERVICE_VARIABLES,
   exitCodes: [EXIT.ok, EXIT.unexpected, EXIT.usage],
@@ -59,22 +57,21 @@ export const STASH_HELP: CommandHelp = {
   name: 'stash',
   summary: 'Stash a page with its files, and print the link to it.',
   details:
-    'The link stands on the first line. Whoever has it can read the page and its files until it expires. A file that fails keeps its URL; Ctrl-C cancels the stash in the service.',
+    'The link is alone on the first line. Everyone who has it can read the page and its files until it expires. A file that fails keeps its URL; Ctrl-C cancels the stash in the service.',
   examples: [
     'blob-sandbox stash Qx3fT9aLm2',
     'blob-sandbox stash https://wiki.example.org/s/general/p/notes-Qx3fT9aLm2 --strict',
     'blob-sandbox stash Qx3fT9aLm2 --json | jq -r .uri',
   ],
   environment: CLIENT_VARIABLES,
-  exitCodes: [
-    ...EVERYWHERE,
+  exitCodes: exitCodes(
     EXIT.configuration,
     EXIT.refused,
     EXIT.notFound,
     EXIT.unreachable,
     EXIT.partial,
     EXIT.unsuitable,
-  ].sort((a, b) => a - b),
+  ),
   json: stashJsonSchema,
 }
 
@@ -82,31 +79,29 @@ export const STATS_HELP: CommandHelp = {
   name: 'stats',
   summary: 'Show how full the store is and what came in and went out (owners and admins).',
   details:
-    'With --watch it is refreshed in place on a terminal; without one, a line (with --json an object) is added each time. Ctrl-C ends it.',
+    'With --watch it is refreshed in place on a terminal; without a terminal, a line (with --json an object) is added each time. Ctrl-C ends it.',
   examples: [
     'blob-sandbox stats',
     'blob-sandbox stats --watch 5',
     'blob-sandbox stats --watch 60 --json >> stats.jsonl',
   ],
   environment: CLIENT_VARIABLES,
-  exitCodes: [...EVERYWHERE, EXIT.configuration, EXIT.refused, EXIT.unreachable].sort((a, b) => a - b),
+  exitCodes: exitCodes(EXIT.configuration, EXIT.refused, EXIT.unreachable),
   json: statsJsonSchema,
 }
 
 export const GET_HELP: CommandHelp = {
   name: 'get',
-  summary: 'Download a blob by its link, and check it by its sha256.',
+  summary: 'Download a blob by its link, and verify its sha256.',
   details:
-    'A download that breaks off is taken up where it was. Nothing is written before all bytes are there and right; the file then appears whole. Needs no credentials.',
+    'A download that breaks off is resumed. The file is written only when all bytes have arrived and are verified, and appears whole. Needs no credentials.',
   examples: [
     'blob-sandbox get https://blobs.example.org/api/sb/<id>',
     'blob-sandbox get https://blobs.example.org/api/sb/<id> -o - | jq .type',
     'blob-sandbox stash Qx3fT9aLm2 | blob-sandbox get - -o page.json',
   ],
   environment: {},
-  exitCodes: [...EVERYWHERE, EXIT.notFound, EXIT.unreachable, EXIT.corrupt, EXIT.unsuitable].sort(
-    (a, b) => a - b,
-  ),
+  exitCodes: exitCodes(EXIT.notFound, EXIT.unreachable, EXIT.corrupt, EXIT.unsuitable),
   json: getJsonSchema,
 }
 
@@ -114,20 +109,13 @@ export const PULL_HELP: CommandHelp = {
   name: 'pull',
   summary: 'Download a stash: the document and all its files, with local URLs.',
   details:
-    "Gives <folder>/page.json and <folder>/files/…; the document's URLs point at the local copies, relative to the folder. page.json is written last: where it is, everything is. Needs no credentials.",
+    "Gives <folder>/page.json and <folder>/files/…; the document's URLs point at the local copies, relative to the folder. page.json is written last: when it is there, the stash is complete. Needs no credentials.",
   examples: [
     'blob-sandbox pull https://blobs.example.org/api/sb/<id> notes',
     'blob-sandbox stash Qx3fT9aLm2 | blob-sandbox pull - notes',
   ],
   environment: {},
-  exitCodes: [
-    ...EVERYWHERE,
-    EXIT.notFound,
-    EXIT.unreachable,
-    EXIT.partial,
-    EXIT.corrupt,
-    EXIT.unsuitable,
-  ].sort((a, b) => a - b),
+  exitCodes: exitCodes(EXIT.notFound, EXIT.unreachable, EXIT.partial, EXIT.corrupt, EXIT.unsuitable),
   json: pullJsonSchema,
 }
 
@@ -135,10 +123,10 @@ export const CHECK_HELP: CommandHelp = {
   name: 'check',
   summary: 'Check that everything is configured and reachable, and say how to fix what is not.',
   details:
-    'Run it where the service runs, with its environment. Looks at the configuration, the wiki, the login, the internal listener and the public URL as a consumer would see it; with --page and credentials also at a whole round trip.',
+    'Run it where the service runs, with its environment. Checks the configuration, the wiki, the login, the internal listener and the public URL as a consumer sees it; with --page and credentials also a whole round trip.',
   examples: ['blob-sandbox check', 'DOCMOST_TOKEN=… blob-sandbox check --page Qx3fT9aLm2'],
   environment: { ...CLIENT_VARIABLES, 'SANDBOX_…': "the service's own, as in `blob-sandbox serve --help`" },
-  exitCodes: [...EVERYWHERE, EXIT.faults].sort((a, b) => a - b),
+  exitCodes: exitCodes(EXIT.faults),
   json: checkJsonSchema,
 }
 
@@ -151,7 +139,7 @@ export const MCP_HELP: CommandHelp = {
   environment: {
     ...CLIENT_VARIABLES,
     SANDBOX_URL: "the service's RPC on its internal listener (unset: starts one)",
-    // Nobody is asked here.
+    // No prompt: standard input is the protocol's.
     DOCMOST_PASSWORD: '… and the password',
     'SANDBOX_…': 'of a service of its own, as in `blob-sandbox serve --help`',
   },

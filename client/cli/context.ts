@@ -20,28 +20,28 @@ export interface RunOptions {
   readonly environment: Environment
   readonly output: Output
   readonly json?: boolean | undefined
-  /** `command`: the command looks after them itself. */
+  /** Who handles SIGINT and SIGTERM: `abort` aborts the command's signal, `command` leaves them to the command. */
   readonly signals?: 'abort' | 'command'
 }
 
-/** Runs a command and gives its exit code: errors become one line (or JSON object), signals abort it. */
+/** Runs a command and gives its exit code: an error is reported as one line or JSON object. */
 export async function runCommand(command: Command, options: RunOptions): Promise<ExitCode> {
   const { environment, output, json = false, signals = 'abort' } = options
-  const leaving = new AbortController()
+  const interruption = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {
     const exitCode = signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated
-    if (leaving.signal.aborted) process.exit(exitCode)
-    leaving.abort(new CommandError(exitCode, 'interrupted', 'interrupted'))
+    if (interruption.signal.aborted) process.exit(exitCode)
+    interruption.abort(new CommandError(exitCode, 'interrupted', 'interrupted'))
   }
   if (signals === 'abort') {
     process.on('SIGINT', onSignal)
     process.on('SIGTERM', onSignal)
   }
   try {
-    return await command({ environment, output, json, signal: leaving.signal })
+    return await command({ environment, output, json, signal: interruption.signal })
   } catch (error) {
-    // Whatever an abort broke is no news.
-    const failure = leaving.signal.aborted ? toCommandError(leaving.signal.reason) : toCommandError(error)
+    // After a signal any error is a consequence of the abort.
+    const failure = toCommandError(interruption.signal.aborted ? interruption.signal.reason : error)
     reportFailure(failure, { json, output })
     return failure.exitCode
   } finally {
@@ -50,25 +50,21 @@ export async function runCommand(command: Command, options: RunOptions): Promise
   }
 }
 
-/** To standard error as a line, or to standard output as the JSON object that is expected there. */
+/** Writes a failure as a line to standard error, or as the JSON object that is expected to standard output. */
 export function reportFailure(
-  failure: CommandError,
+  { code, message, exitCode }: CommandError,
   { json, output }: { json: boolean; output: Output },
 ): void {
-  if (json) {
-    const { code, message, exitCode } = failure
-    output.json({ error: { code, message, exitCode } })
-  } else if (failure.code === 'interrupted') {
-    output.note('interrupted')
-  } else {
-    output.note(
-      `${output.paintNote(['red', 'bold'], 'error:')} ${failure.message.split('\n').map(printable).join('\n')}`,
-    )
+  if (json) output.json({ error: { code, message, exitCode } })
+  else if (code === 'interrupted') output.note('interrupted')
+  else {
+    const text = message.split('\n').map(printable).join('\n')
+    output.note(`${output.paintNote(['red', 'bold'], 'error:')} ${text}`)
   }
 }
 
-/** A client of the service with the user's credentials, which are asked for on a terminal where none are set. */
+/** A client of the service with the user's credentials; on a terminal, missing ones are asked for. */
 export async function connect(context: CommandContext): Promise<SandboxClient> {
   const url = urlVariable(context.environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL)
-  return createSandboxClient({ url, getToken: await getTokenFrom(context) })
+  return createSandboxClient({ url, getToken: await getTokenFrom(context.environment, context) })
 }

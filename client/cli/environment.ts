@@ -1,4 +1,4 @@
-import { CommandError, EXIT } from './exit-codes.ts'
+import { CommandError, EXIT, messageOf } from './exit-codes.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -8,20 +8,22 @@ export const DEFAULT_DOCMOST_API_URL = 'http://127.0.0.1:3000/api'
 /** The variables of the client side; those of the service are in `server/config.ts`. */
 export const CLIENT_VARIABLES = {
   SANDBOX_URL: `the service's RPC on its internal listener (default ${DEFAULT_SANDBOX_URL})`,
-  DOCMOST_TOKEN: "the wiki's access token of the user on whose behalf to act",
-  DOCMOST_EMAIL: 'instead of a token: e-mail to log in to the wiki with …',
+  DOCMOST_TOKEN: 'access token of the wiki user on whose behalf to act',
+  DOCMOST_EMAIL: 'instead of a token: e-mail for the login to the wiki …',
   DOCMOST_PASSWORD: '… and the password; asked for on a terminal',
   DOCMOST_API_URL: `the wiki's API, for the login (default ${DEFAULT_DOCMOST_API_URL})`,
 } as const
 
-/** Reads `.env` of the working directory where there is one; what is set already stays. */
-export function loadEnvFile(): void {
+/**
+ * Reads `.env` of the working directory where there is one; what is set already stays.
+ * @throws {CommandError} when it cannot be read.
+ */
+export async function loadEnvFile(): Promise<void> {
+  const server = await import('../../server/env-file.ts')
   try {
-    process.loadEnvFile()
+    server.loadEnvFile()
   } catch (error) {
-    const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ENOENT') return
-    throw new CommandError(EXIT.configuration, 'bad-env-file', `.env cannot be read (${String(code)})`, error)
+    throw new CommandError(EXIT.configuration, 'bad-env-file', messageOf(error), error)
   }
 }
 

@@ -5,7 +5,7 @@ import { ServiceError } from '../service-error.ts'
 import { systemCode } from '../system-code.ts'
 import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
 
-/** What the process ends with. Scripts rely on these numbers: none ever changes its meaning. */
+/** The process's exit codes. Scripts rely on these numbers: none ever changes its meaning. */
 export const EXIT = {
   ok: 0,
   unexpected: 1,
@@ -33,7 +33,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   5: 'not found: no such page, or the link has expired',
   6: 'the service, the wiki or the link cannot be reached or is busy: try again later',
   7: 'done in part: some files failed (pull, stash --strict)',
-  8: 'the bytes are not the promised ones, or nothing shows that they are',
+  8: 'the bytes are not the promised ones, or there is no hash to verify them by',
   9: 'too large, or no document',
   10: 'check found a fault',
   130: 'Ctrl-C (serve and mcp end with 0)',
@@ -41,11 +41,11 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   143: 'terminated by SIGTERM (serve and mcp end with 0)',
 }
 
-/** A failure as the command line tells it: one sentence, and what to do about it. */
+/** A failure as the command line reports it: one sentence, and what to do about it. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: ExitCode
-  /** A stable word. */
+  /** A stable identifier. */
   readonly code: string
   constructor(exitCode: ExitCode, code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -54,7 +54,7 @@ export class CommandError extends Error {
   }
 }
 
-const BLOB_ERRORS: Readonly<Record<BlobErrorCode, ExitCode>> = {
+const CLIENT_ERRORS: Readonly<Record<BlobErrorCode | WikiLoginErrorCode, ExitCode>> = {
   expired: EXIT.notFound,
   corrupt: EXIT.corrupt,
   unverifiable: EXIT.corrupt,
@@ -63,6 +63,10 @@ const BLOB_ERRORS: Readonly<Record<BlobErrorCode, ExitCode>> = {
   timeout: EXIT.unreachable,
   aborted: EXIT.interrupted,
   'not-a-document': EXIT.unsuitable,
+  'login-refused': EXIT.refused,
+  'no-token': EXIT.refused,
+  'login-limited': EXIT.unreachable,
+  'login-failed': EXIT.unreachable,
 }
 
 const RPC_ERRORS: Readonly<Record<string, ExitCode>> = {
@@ -78,42 +82,32 @@ const RPC_ERRORS: Readonly<Record<string, ExitCode>> = {
   GATEWAY_TIMEOUT: EXIT.unreachable,
 }
 
-const LOGIN_ERRORS: Readonly<Record<WikiLoginErrorCode, ExitCode>> = {
-  'login-refused': EXIT.refused,
-  'no-token': EXIT.refused,
-  'login-limited': EXIT.unreachable,
-  'login-failed': EXIT.unreachable,
-}
-
-/** Translates whatever a command threw, once, at the edge. */
+/** Translates any error of a command. */
 export function toCommandError(error: unknown): CommandError {
   if (error instanceof CommandError) return error
-  if (error instanceof BlobError) {
-    return new CommandError(BLOB_ERRORS[error.code], error.code, error.message, error)
-  }
-  if (error instanceof WikiLoginError) {
-    return new CommandError(LOGIN_ERRORS[error.code], error.code, error.message, error)
+  if (error instanceof BlobError || error instanceof WikiLoginError) {
+    return new CommandError(CLIENT_ERRORS[error.code], error.code, error.message, error)
   }
   if (error instanceof TRPCClientError) return fromRpcError(error)
-  const message = error instanceof Error ? error.message : String(error)
-  return new CommandError(EXIT.unexpected, systemCode(error) ?? 'unexpected', message, error)
+  return new CommandError(EXIT.unexpected, systemCode(error) ?? 'unexpected', messageOf(error), error)
 }
 
 function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
-  const { data } = error
+  const { data, cause } = error
   if (data?.code !== undefined) {
     const exitCode = RPC_ERRORS[data.code] ?? EXIT.unexpected
     return new CommandError(exitCode, data.reason ?? data.code, error.message, error)
   }
-  // The token was asked for in vain.
-  if (error.cause instanceof WikiLoginError) return toCommandError(error.cause)
-  if (error.cause instanceof ServiceError && error.cause.code === 'public-listener') {
-    return new CommandError(EXIT.configuration, error.cause.code, error.cause.message, error)
+  // The login for this call failed.
+  if (cause instanceof WikiLoginError) return toCommandError(cause)
+  if (cause instanceof ServiceError && cause.code === 'public-listener') {
+    return new CommandError(EXIT.configuration, cause.code, cause.message, error)
   }
+  const code = systemCode(cause)
   const found =
-    error.cause instanceof ServiceError || error.meta?.response !== undefined
+    cause instanceof ServiceError || error.meta?.response !== undefined
       ? "what answers there is not the internal listener's RPC"
-      : `no answer${label(systemCode(error.cause))}`
+      : `no answer${code === undefined ? '' : ` (${code})`}`
   return new CommandError(
     EXIT.unreachable,
     'service-unreachable',
@@ -122,6 +116,6 @@ function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
   )
 }
 
-function label(code: string | undefined): string {
-  return code === undefined ? '' : ` (${code})`
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

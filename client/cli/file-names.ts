@@ -1,7 +1,6 @@
-/**
- * Extensions of the media types that pages hold, for blobs whose name has none
- * (https://www.iana.org/assignments/media-types).
- */
+import { splitFileName, truncateFileName } from '../../shared/file-name.ts'
+
+/** For blobs whose name has no extension (https://www.iana.org/assignments/media-types). */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/gzip': '.gz',
   'application/json': '.json',
@@ -32,14 +31,15 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'video/webm': '.webm',
 }
 
-/** File systems take 255 bytes (ext4, APFS) or UTF-16 units (NTFS); room for a number and a temporary suffix is left. */
+/** File systems take 255 bytes (ext4, APFS) or UTF-16 units (NTFS); the rest is for a number and a temporary suffix. */
 const MAX_NAME_BYTES = 200
 /** https://learn.microsoft.com/windows/win32/fileio/naming-a-file, whatever the extension. */
 const RESERVED_NAME = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i
 
 /**
- * A blob's name as a file's on any system: no path, no control or bidirectional characters, none that Windows refuses,
- * not hidden, no option of a command; with an extension. NFC, so that names that look the same are the same.
+ * A blob's name as a file name for any system: no path, no control or format characters, none that Windows refuses, not
+ * hidden, not an option of a command, with an extension. In NFC, so that names that look the same are the same. Stricter
+ * than what the service sends (server/delivery/content-disposition.ts): any server may have sent the name.
  */
 export function safeFileName(name: string | undefined, mediaType: string): string {
   const cleaned = (name ?? '')
@@ -49,18 +49,17 @@ export function safeFileName(name: string | undefined, mediaType: string): strin
     .replace(/[<>:"|?*]/g, '_')
     .replace(/[. ]+$/, '')
     .trimStart()
-  const visible = /^[.-]/.test(cleaned) ? `_${cleaned}` : cleaned
-  const named = visible === '' ? 'blob' : RESERVED_NAME.test(visible) ? `_${visible}` : visible
-  const { stem, extension } = splitName(named)
+  const visible = /^[.-]/.test(cleaned) || RESERVED_NAME.test(cleaned) ? `_${cleaned}` : cleaned || 'blob'
   const [type = ''] = mediaType.toLowerCase().split(';', 1)
-  return shortened(stem, extension === '' ? (EXTENSIONS[type.trim()] ?? '') : extension)
+  const extension = splitFileName(visible).extension === '' ? (EXTENSIONS[type.trim()] ?? '') : ''
+  return truncateFileName(visible + extension, MAX_NAME_BYTES)
 }
 
-/** Gives each name once, told apart as file systems that ignore case do it: `a.png`, `A-2.png`. */
+/** Gives each name once; names that differ only in case count as the same: `a.png`, `A-2.png`. */
 export function uniqueNames(): (name: string) => string {
   const taken = new Set<string>()
   return (name) => {
-    const { stem, extension } = splitName(name)
+    const { stem, extension } = splitFileName(name)
     let candidate = name
     for (let number = 2; taken.has(candidate.toLowerCase()); number++) {
       candidate = `${stem}-${number}${extension}`
@@ -68,20 +67,4 @@ export function uniqueNames(): (name: string) => string {
     taken.add(candidate.toLowerCase())
     return candidate
   }
-}
-
-function splitName(name: string): { stem: string; extension: string } {
-  const extension = /^.+(\.[^. ]{1,16})$/s.exec(name)?.[1] ?? ''
-  return { stem: name.slice(0, name.length - extension.length), extension }
-}
-
-function shortened(stem: string, extension: string): string {
-  const room = MAX_NAME_BYTES - Buffer.byteLength(extension)
-  if (Buffer.byteLength(stem) <= room) return stem + extension
-  let short = ''
-  for (const character of stem) {
-    if (Buffer.byteLength(short + character) > room) break
-    short += character
-  }
-  return short + extension
 }

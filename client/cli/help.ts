@@ -7,19 +7,19 @@ export interface CommandHelp {
   readonly name: string
   /** One line. */
   readonly summary: string
-  /** What more there is to say, wrapped. */
+  /** Shown below the summary, wrapped. */
   readonly details?: string
   readonly examples: readonly string[]
   readonly environment: Readonly<Record<string, string>>
-  /** Where the usual one does not hold. */
+  /** Replaces the usual title. */
   readonly environmentTitle?: string
-  /** Those that this command ends with. */
+  /** Those that this command can end with. */
   readonly exitCodes: readonly ExitCode[]
-  /** Where the usual meaning of a code says too much or too little. */
+  /** More exact meanings of codes for this command. */
   readonly exitMeanings?: Readonly<Partial<Record<ExitCode, string>>>
-  /** What `--json` prints. */
+  /** The object that `--json` prints. */
   readonly json?: ZodObject
-  /** Where the usual sentence on `--json` does not hold. */
+  /** Help text of `--json` where it prints no such object. */
   readonly jsonText?: string
 }
 
@@ -52,7 +52,7 @@ export function describeCommand(help: CommandHelp): Command {
   return command
 }
 
-/** Commander takes the style out again where the output is no terminal. */
+/** Commander removes the style when the output is no terminal. */
 export function bold(text: string): string {
   return styleText('bold', text, { validateStream: false })
 }

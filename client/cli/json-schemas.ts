@@ -8,7 +8,7 @@ const time = z.iso.datetime()
 const count = z.number().int().nonnegative()
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** Of any command that failed. */
+/** Of every command that failed. */
 export const errorJsonSchema = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string(), exitCode: z.number().int() }),
 })
@@ -28,7 +28,7 @@ export const statsJsonSchema = z.strictObject({
 export const getJsonSchema = z.strictObject({
   /** Where the bytes are. */
   file: z.string(),
-  /** The file's own name; `null` where it has none. */
+  /** The blob's own name; `null` where it has none. */
   name: z.string().nullable(),
   mediaType: z.string(),
   size: count,
@@ -37,30 +37,21 @@ export const getJsonSchema = z.strictObject({
 
 export const pullJsonSchema = z.strictObject({
   folder: z.string(),
-  /** `page.json`: `size` and `sha256` are of the document as it came, with the URLs of the service. */
+  /** `page.json`; `size` and `sha256` are those of the received document, with the URLs of the service. */
   document: z.strictObject({ file: z.string(), size: count, sha256 }),
   /** `file` is relative to the folder. */
-  files: z.array(
-    z.strictObject({
-      file: z.string(),
-      name: z.string().nullable(),
-      mediaType: z.string(),
-      size: count,
-      sha256,
-    }),
-  ),
-  /** Files that are still where they were: the document's URLs of them are unchanged. */
+  files: z.array(getJsonSchema),
+  /** Files that were not downloaded; the document's URLs of them are unchanged. */
   failures: z.array(z.strictObject({ id: z.string(), code: z.string(), message: z.string() })),
 })
 
 export const findingSchema = z.strictObject({
-  /** What was looked at. */
   check: z.enum(['configuration', 'ports', 'wiki', 'login', 'internal listener', 'public URL', 'round trip']),
   status: z.enum(['ok', 'warning', 'fault', 'skipped']),
   message: z.string(),
-  /** The environment variable to look at; `null` where it is none. */
+  /** The environment variable to change; `null` where there is none. */
   variable: z.string().nullable(),
-  /** What to do; `null` where nothing is to be done. */
+  /** How to fix it; `null` where there is nothing to fix. */
   fix: z.string().nullable(),
 })
 export type Finding = z.infer<typeof findingSchema>

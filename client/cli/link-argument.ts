@@ -1,11 +1,12 @@
+import { addAbortSignal } from 'node:stream'
 import { linkFault } from '../fetch-blob.ts'
 import { CommandError, EXIT } from './exit-codes.ts'
 
 const MAX_LINE_CHARACTERS = 4096
 
 /**
- * A link as it was given; with `-`, the first line of standard input: a link is a permission, and arguments show in `ps`.
- * @throws {CommandError} when it is no link at all.
+ * The link that was given; with `-`, the first line of standard input: a link is a permission, and `ps` shows arguments.
+ * @throws {CommandError} when it is no link.
  */
 export async function linkFrom(argument: string, signal: AbortSignal): Promise<string> {
   const link = argument === '-' ? await lineOfStdin(signal) : argument
@@ -16,17 +17,10 @@ export async function linkFrom(argument: string, signal: AbortSignal): Promise<s
 
 async function lineOfStdin(signal: AbortSignal): Promise<string> {
   let text = ''
-  const stop = () => process.stdin.destroy()
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    for await (const chunk of process.stdin.setEncoding('utf8')) {
-      text += chunk
-      if (text.includes('\n') || text.length > MAX_LINE_CHARACTERS) break
-    }
-  } finally {
-    signal.removeEventListener('abort', stop)
+  for await (const chunk of addAbortSignal(signal, process.stdin.setEncoding('utf8'))) {
+    text += chunk
+    if (text.includes('\n') || text.length > MAX_LINE_CHARACTERS) break
   }
-  signal.throwIfAborted()
   const [line = ''] = text.split('\n', 1)
   if (line.trim() !== '') return line.trim()
   throw new CommandError(EXIT.usage, 'no-link', 'Standard input has no link on its first line.')

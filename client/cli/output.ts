@@ -4,48 +4,39 @@ import { EXIT } from './exit-codes.ts'
 import { hasCode } from './write-file.ts'
 
 export type Style = Parameters<typeof styleText>[0]
-/** Colours a text, or leaves it as it is. */
+/** Colours a text where colours are shown. */
 export type Paint = (style: Style, text: string) => string
 
-/** Where a command writes: what it was asked for to standard output, all else to standard error. */
-export interface Output {
-  /** Writes a line of what was asked for. */
-  line(text: string): void
-  /** Writes one JSON object on one line. */
-  json(value: unknown): void
-  /** Bytes of what was asked for; resolves when they are on their way. */
-  bytes(bytes: Uint8Array): Promise<void>
-  /** Writes a line to standard error. */
-  note(text: string): void
-  /** For standard output. */
-  readonly paint: Paint
-  /** For standard error. */
-  readonly paintNote: Paint
-  /** Standard output, where it is a terminal that can move its cursor. */
-  readonly screen: WriteStream | undefined
-  /** Standard error, likewise. */
-  readonly noteScreen: WriteStream | undefined
-}
+export type Output = ReturnType<typeof createOutput>
 
-export function createOutput(environment: Readonly<Record<string, string | undefined>>): Output {
+/** Where a command writes: its result to standard output, everything else to standard error. */
+export function createOutput(environment: Readonly<Record<string, string | undefined>>) {
   const { stdout, stderr } = process
-  const isSmart = environment.TERM !== 'dumb'
+  const hasCursor = environment.TERM !== 'dumb'
   return {
-    line: (text) => void stdout.write(`${text}\n`),
-    json: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
-    bytes: (bytes) =>
-      new Promise((resolve, reject) => {
+    /** Writes a line of the result. */
+    line: (text: string) => void stdout.write(`${text}\n`),
+    /** Writes one JSON object on one line. */
+    json: (value: unknown) => void stdout.write(`${JSON.stringify(value)}\n`),
+    /** Writes bytes of the result; resolves when the system has them. */
+    bytes: (bytes: Uint8Array) =>
+      new Promise<void>((resolve, reject) => {
         stdout.write(bytes, (error) => (error == null ? resolve() : reject(error)))
       }),
-    note: (text) => void stderr.write(`${text}\n`),
+    /** Writes a line to standard error. */
+    note: (text: string) => void stderr.write(`${text}\n`),
+    /** For standard output. */
     paint: paintFor(stdout),
+    /** For standard error. */
     paintNote: paintFor(stderr),
-    screen: stdout.isTTY && isSmart ? stdout : undefined,
-    noteScreen: stderr.isTTY && isSmart ? stderr : undefined,
+    /** Standard output, where it is a terminal that can move its cursor. */
+    screen: stdout.isTTY && hasCursor ? stdout : undefined,
+    /** Standard error, likewise. */
+    noteScreen: stderr.isTTY && hasCursor ? stderr : undefined,
   }
 }
 
-/** Ends the process when nobody reads on (`| head -1`): nobody is left to say anything to. */
+/** Ends the process, without a message, when the reader of standard output has gone (`| head -1`). */
 export function endWithReader(): void {
   process.stdout.on('error', (error) => {
     process.exit(hasCode(error, 'EPIPE') ? EXIT.brokenPipe : EXIT.unexpected)
@@ -53,16 +44,16 @@ export function endWithReader(): void {
   process.stderr.on('error', () => {})
 }
 
-/** `hasColors` knows NO_COLOR, FORCE_COLOR and TERM; only terminals have it. */
+/** `hasColors` considers NO_COLOR, FORCE_COLOR and TERM; only terminals have it. */
 function paintFor(stream: WriteStream): Paint {
   if (!stream.isTTY || !stream.hasColors()) return (_style, text) => text
-  // By itself it would look at standard output, whatever the stream.
+  // `validateStream` would check standard output, whatever the stream.
   return (style, text) => styleText(style, text, { validateStream: false })
 }
 
 /**
- * A text from elsewhere (a title, a file's name) fit for a terminal: no control characters, which could move the cursor
- * or start an escape sequence, and no bidirectional ones, which could reorder the line (CVE-2021-42574).
+ * Makes a text of another source (a title, a file's name) safe for a terminal: no control characters, which could move
+ * the cursor or start an escape sequence, and no bidirectional ones, which could reorder the line (CVE-2021-42574).
  */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')

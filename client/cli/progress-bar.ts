@@ -1,17 +1,17 @@
 import { LiveRegion, type Screen } from './live-region.ts'
 
-/** What a person can follow. */
+/** Faster updates cannot be read. */
 const INTERVAL_MS = 80
 const MAX_BAR_CELLS = 40
 
 export interface ProgressBar {
   /** @param total `undefined` while it is not known. */
   update(done: number, total: number | undefined, text: string): void
-  /** Takes the bar off the screen. */
+  /** Erases the bar. */
   end(): void
 }
 
-/** A bar on a terminal; without one, nothing at all. The latest update always shows, within 80 ms. */
+/** A bar on a terminal; without a terminal it does nothing. The latest update is shown within 80 ms. */
 export function createProgressBar(screen: Screen | undefined): ProgressBar {
   if (screen === undefined) return { update() {}, end() {} }
   const region = new LiveRegion(screen)
@@ -37,7 +37,7 @@ export function createProgressBar(screen: Screen | undefined): ProgressBar {
   }
 }
 
-/** `[#####-----] text`; where the line is too short for both, the text alone. */
+/** `[#####-----] text`; only the text when the line is too short for both. */
 export function barLine(done: number, total: number | undefined, text: string, columns: number): string {
   const cells = Math.min(MAX_BAR_CELLS, columns - text.length - 4)
   if (total === undefined || cells < 5) return text

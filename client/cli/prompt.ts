@@ -2,19 +2,14 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { CommandError, EXIT } from './exit-codes.ts'
 
-/** Whether there is somebody to ask. */
-export function canAsk(): boolean {
-  return process.stdin.isTTY && process.stderr.isTTY
-}
-
 /**
- * Asks on the terminal, by standard error: standard output may go into a file.
- * @param mode `hidden`: what is typed does not show.
+ * Asks on the terminal through standard error, because standard output may be redirected.
+ * @param mode `hidden`: the input is not shown.
  * @throws {CommandError} when the question is not answered: Ctrl-C, Ctrl-D or `signal`.
  */
 export async function ask(question: string, mode: 'shown' | 'hidden', signal: AbortSignal): Promise<string> {
   signal.throwIfAborted()
-  // Readline echoes to its output; the line's editing works without.
+  // Readline echoes the input to its output.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({
     input: process.stdin,
@@ -27,12 +22,11 @@ export async function ask(question: string, mode: 'shown' | 'hidden', signal: Ab
   lines.prompt()
   try {
     return await new Promise((resolve, reject) => {
-      const onAbort = () => reject(signal.reason)
-      signal.addEventListener('abort', onAbort, { once: true })
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       // In raw mode the terminal sends Ctrl-C as a character, and no signal.
       lines.once('SIGINT', () => reject(new CommandError(EXIT.interrupted, 'interrupted', 'interrupted')))
       lines.once('close', () => reject(new CommandError(EXIT.configuration, 'no-credentials', 'no answer')))
-      lines.once('line', (line) => resolve(line))
+      lines.once('line', resolve)
     })
   } finally {
     lines.close()

@@ -8,7 +8,7 @@ export function formatBytes(bytes: number): string {
   for (const next of UNITS) {
     unit = next
     value /= 1024
-    // 1023.95 would be shown as 1024.0.
+    // 1023.95 would round to 1024.0.
     if (value < 1023.95) break
   }
   return `${value.toFixed(1)} ${unit}`

@@ -17,39 +17,34 @@ export interface WikiLoginOptions {
   readonly apiUrl: string
   readonly email: string
   readonly password: string
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number
 }
 
 const LOGIN_TIMEOUT_MS = 15_000
 
-/** The wiki counts logins by the minute, and does not say when it takes the next (docmost/FACTS.md, "Auth"). */
+/** The wiki counts logins by the minute, and may not say when it takes the next (server/docmost/FACTS.md, "Auth"). */
 const LIMITED_MS = 60_000
-/** Other failures: what the same login would meet again at once. */
+/** After other failures; an earlier attempt would probably fail in the same way. */
 const FAILED_MS = 5_000
 
 /**
- * Logs in to the wiki when a token is first asked for, and again when one was refused. Calls share one login under way;
- * after a failure the wiki is left alone for a while, and the calls meanwhile fail as that one did.
+ * Logs in to the wiki when a token is first asked for, and again when one was refused. Concurrent calls share one login.
+ * After a failure there is a pause without logins, in which calls fail with the same error.
  * @throws {WikiLoginError}
  */
 export function wikiLogin(options: WikiLoginOptions): (refused?: string) => Promise<string> {
-  const { now = Date.now } = options
   let token: Promise<string> | undefined
   let current: string | undefined
-  let failure: { readonly error: WikiLoginError; readonly until: number } | undefined
+  let failure: { readonly error: unknown; readonly until: number } | undefined
 
   const start = async () => {
     try {
       current = await logIn(options)
       return current
     } catch (error) {
-      const failed =
-        error instanceof WikiLoginError ? error : new WikiLoginError('login-failed', UNREACHABLE, error)
-      const pauseMs = failed.code === 'login-failed' ? FAILED_MS : LIMITED_MS
-      failure = { error: failed, until: now() + pauseMs }
+      const isTransient = error instanceof WikiLoginError && error.code === 'login-failed'
+      failure = { error, until: performance.now() + (isTransient ? FAILED_MS : LIMITED_MS) }
       token = undefined
-      throw failed
+      throw error
     }
   }
 
@@ -58,7 +53,7 @@ export function wikiLogin(options: WikiLoginOptions): (refused?: string) => Prom
       token = undefined
       current = undefined
     }
-    if (token === undefined && failure !== undefined && now() < failure.until) {
+    if (token === undefined && failure !== undefined && performance.now() < failure.until) {
       return Promise.reject(failure.error)
     }
     token ??= start()
@@ -66,44 +61,34 @@ export function wikiLogin(options: WikiLoginOptions): (refused?: string) => Prom
   }
 }
 
-const UNREACHABLE =
-  'The wiki cannot be reached to log in: try again; if it stays so, the user should check DOCMOST_API_URL.'
-
-/** `POST /auth/login`; the token is only in the cookie (docmost/FACTS.md, "Auth"). */
 async function logIn({ apiUrl, email, password }: WikiLoginOptions): Promise<string> {
-  const response = await fetch(`${apiUrl}/auth/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email, password }),
-    // The password goes to this address only.
-    redirect: 'error',
-    signal: AbortSignal.timeout(LOGIN_TIMEOUT_MS),
-  })
-  await response.body?.cancel()
-  if (response.status === 401) {
-    throw new WikiLoginError(
-      'login-refused',
-      'The wiki does not accept this e-mail and password: the user should check DOCMOST_EMAIL and DOCMOST_PASSWORD. Trying again does not help.',
-    )
-  }
-  if (response.status === 429) {
-    throw new WikiLoginError(
-      'login-limited',
-      'The wiki takes no more logins for now: try again in a minute, not sooner.',
-    )
-  }
-  if (!response.ok) {
+  const { createWikiLogin } = await import('../../server/docmost/login.ts')
+  const signal = AbortSignal.timeout(LOGIN_TIMEOUT_MS)
+  const result = await createWikiLogin(apiUrl)({ email, password }, signal).catch((error: unknown) => {
+    const status = error instanceof Error && 'status' in error ? error.status : undefined
     throw new WikiLoginError(
       'login-failed',
-      `The wiki answered the login with status ${response.status}: try again; if it stays so, the user should check DOCMOST_API_URL.`,
+      `${status === undefined ? 'The wiki cannot be reached to log in' : `The wiki answered the login with status ${status}`}: try again; if it stays so, the user should check DOCMOST_API_URL.`,
+      error,
     )
+  })
+  switch (result.kind) {
+    case 'token':
+      return result.token
+    case 'refused':
+      throw new WikiLoginError(
+        'login-refused',
+        'The wiki does not accept this e-mail and password: the user should check DOCMOST_EMAIL and DOCMOST_PASSWORD. Trying again does not help.',
+      )
+    case 'limited':
+      throw new WikiLoginError(
+        'login-limited',
+        'The wiki takes no more logins for now: try again in a minute, not sooner.',
+      )
+    case 'other-way':
+      throw new WikiLoginError(
+        'no-token',
+        "The wiki's login gave no token (SSO, a second factor, or no wiki at DOCMOST_API_URL): the user should set DOCMOST_TOKEN instead.",
+      )
   }
-  for (const cookie of response.headers.getSetCookie()) {
-    const value = /^authToken=([^;\s]+)/.exec(cookie)?.[1]
-    if (value !== undefined) return value
-  }
-  throw new WikiLoginError(
-    'no-token',
-    "The wiki's login gave no token (a second factor, or no wiki at DOCMOST_API_URL): the user should set DOCMOST_TOKEN instead.",
-  )
 }

@@ -4,9 +4,9 @@ import { basename, dirname, join } from 'node:path'
 import { CommandError, EXIT } from './exit-codes.ts'
 
 /**
- * Writes a file that is there whole or not at all: under a temporary name in the same folder, then under its own.
- * @param existing what becomes of a file of that name.
- * @throws {CommandError} when one is in the way, or nothing can be written there.
+ * Writes a file atomically: under a temporary name in the same folder, then renamed.
+ * @param existing what happens to a file of that name.
+ * @throws {CommandError} when one must be kept, or nothing can be written there.
  */
 export async function writeWhole(
   path: string,
@@ -14,7 +14,6 @@ export async function writeWhole(
   existing: 'keep' | 'replace',
 ): Promise<void> {
   const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.part`)
-  // Where not even this succeeds there is nothing to take away again.
   const file = await open(temporary, 'wx').catch((error: unknown) => {
     throw cannotWrite(path, error)
   })
@@ -34,7 +33,7 @@ export async function writeWhole(
   }
 }
 
-/** Gives the file its name; unlike `rename` alone, fails when somebody has made a file of that name meanwhile. */
+/** Gives the file its name; unlike `rename`, fails when a file of that name has been created meanwhile. */
 async function publish(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path)
@@ -46,19 +45,19 @@ async function publish(temporary: string, path: string): Promise<void> {
   }
 }
 
-/** What the system's codes mean for a file; the message of the error itself names a temporary one. */
+/** Messages for the system's error codes; the error's own message names the temporary file. */
 const WRITE_FAULTS: Readonly<Record<string, (path: string) => string>> = {
-  ENOENT: (path) => `the folder ${dirname(path)} does not exist: make it, or name another one`,
+  ENOENT: (path) => `the folder ${dirname(path)} does not exist: create it, or name another one`,
   ENOTDIR: (path) => `${dirname(path)} is no folder: name another one`,
   EACCES: (path) => `this user may not write in ${dirname(path)}: name another folder`,
   EPERM: (path) => `this user may not write in ${dirname(path)}: name another folder`,
   EROFS: (path) => `${dirname(path)} is read-only: name another folder`,
   EISDIR: (path) => `${path} is a folder: name a file`,
   ENAMETOOLONG: () => 'the name is too long for the file system: name a shorter one',
-  ENOSPC: (path) => `no space is left for ${path}: make room, or name another folder`,
+  ENOSPC: (path) => `no space is left for ${path}: free some, or name another folder`,
 }
 
-/** Why nothing can be written at a path, as a person would say it; any other error as it is. */
+/** The reason in plain words why nothing can be written at a path; any other error unchanged. */
 export function cannotWrite(path: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const message = WRITE_FAULTS[code]?.(path)

@@ -1,5 +1,5 @@
 import type { ActivityPoint } from '../../shared/overview.ts'
-import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview-limits.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview.ts'
 
 /** What the page shows of a point. */
 const MEASURES = ['stashes', 'deliveries', 'bytes', 'notModified', 'misses'] as const

@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import type { ActivityPoint } from '../../shared/overview.ts'
-import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview-limits.ts'
+import { ACTIVITY_POINTS, ACTIVITY_STEP_MS } from '../../shared/overview.ts'
 import type { Measure } from './activity.ts'
 import { make, setText } from './dom.ts'
 import { formatMinute, formatTime } from './format.ts'

@@ -1,5 +1,5 @@
 import type { HeldStash, Overview } from '../../shared/overview.ts'
-import { MAX_LISTED_STASHES } from '../../shared/overview-limits.ts'
+import { MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import { byId, make, makeTable, setText } from './dom.ts'
 import { formatBytes, formatCount, formatDuration } from './format.ts'
 

@@ -4,15 +4,12 @@ import { type StashPageOptions, stashPage } from '../stash-page.ts'
 import { ActionableError } from './actionable-error.ts'
 import { errorSentence } from './error-sentence.ts'
 
-/** Of a call whose caller gets progress: without an event. */
-const SILENCE_TIMEOUT_MS = 15_000
-/** Of any other call: in all. */
-const CALL_TIMEOUT_MS = 60_000
+/** Longer than the service works on a stash; while one waits or reads its page, no event comes. */
+const TIMEOUT_MS = 60_000
 
 export interface StashToolOptions {
   /**
-   * Ends a call after so many milliseconds: without an event when the caller gets progress, else in all. Default 15,000
-   * and 60,000.
+   * Ends a call after so many milliseconds: without an event when the caller gets progress, else in all. Default 60,000.
    */
   timeoutMs?: number | undefined
   /**
@@ -32,8 +29,7 @@ export async function stashForModel(
   call: Pick<StashPageOptions, 'signal' | 'onProgress'>,
   options: StashToolOptions,
 ): Promise<StashLink> {
-  const { timeoutMs = call.onProgress === undefined ? CALL_TIMEOUT_MS : SILENCE_TIMEOUT_MS, onError } =
-    options
+  const { timeoutMs = TIMEOUT_MS, onError } = options
   try {
     return await stashPage(await client(), input, { ...call, timeoutMs })
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { BlobInfo, ByteRange } from '../store/store.ts'
+import type { BlobId, BlobInfo, ByteRange } from '../store/store.ts'
 import { contentDisposition } from './content-disposition.ts'
 import { CORS_FIELDS } from './cors.ts'
 
@@ -23,27 +23,30 @@ const SAFETY_FIELDS: readonly string[] = [
   // Pages that isolate themselves (COEP) may still show blobs.
   'Cross-Origin-Resource-Policy',
   'cross-origin',
-  // The link is the permission: it does not travel on.
+  // The link is the permission, and is not to be passed on.
   'Referrer-Policy',
   'no-referrer',
   'X-Robots-Tag',
   'noindex',
-  // nginx by its defaults would take a large body into a temporary file, whoever reads it slowly: RAM only (rule 7).
+  // nginx by its defaults writes the large body of a slow reader to a temporary file: RAM only (rule 7, server/README.md).
   'X-Accel-Buffering',
   'no',
 ]
 
-/** What of a blob's fields never changes, kept as long as the store keeps the blob. */
+/** What of a blob's fields never changes. */
 interface FixedFields {
   /** For 200 and 206. */
   readonly representation: readonly string[]
   /** For 304, by RFC 9110 §15.4.5: ETag; Date comes from node, Cache-Control is added. */
   readonly notModified: readonly string[]
 }
-const fixedFieldsOf = new WeakMap<BlobInfo, FixedFields>()
+
+/** Some hundred bytes each, which count under no cap: so not for every blob of the store. */
+const MAX_CACHED = 1_000
+const cache = new Map<BlobId, FixedFields>()
 
 function fixedFields(blob: BlobInfo): FixedFields {
-  let fields = fixedFieldsOf.get(blob)
+  let fields = cache.get(blob.id)
   if (fields === undefined) {
     const etag = `"${blob.sha256}"`
     fields = {
@@ -61,14 +64,15 @@ function fixedFields(blob: BlobInfo): FixedFields {
       ],
       notModified: ['ETag', etag, ...CORS_FIELDS],
     }
-    fixedFieldsOf.set(blob, fields)
+    if (cache.size === MAX_CACHED) cache.clear()
+    cache.set(blob.id, fields)
   }
   return fields
 }
 
 /**
  * The fields of a 200, or with a range of a 206, as a flat list of names and values.
- * @param now milliseconds since the epoch
+ * @param now on the store's clock, milliseconds
  */
 export function representationFields(blob: BlobInfo, now: number, range?: ByteRange): string[] {
   const fields = fixedFields(blob).representation.slice()

@@ -1,9 +1,10 @@
 import { create } from 'content-disposition'
+import { truncateFileName } from '../../shared/file-name.ts'
 
 /**
  * Media types that a browser may show in place. None of them can run anything or refer to anything: pictures made of
  * pixels, sound, films, and text that `nosniff` keeps text. Everything else is downloaded: SVG, HTML and XML carry
- * scripts, PDF carries scripts and forms, and of a type nobody has heard of nothing is known.
+ * scripts, PDF carries scripts and forms, and an unknown type may do anything.
  */
 const INLINE_MEDIA_TYPES: ReadonlySet<string> = new Set([
   'application/json',
@@ -29,7 +30,6 @@ const INLINE_MEDIA_TYPES: ReadonlySet<string> = new Set([
 
 /** What file systems take; a longer name would also burst the header limits of clients. */
 const MAX_NAME_BYTES = 255
-const MAX_EXTENSION_CHARACTERS = 16
 const NAMELESS = 'blob'
 
 /**
@@ -38,8 +38,13 @@ const NAMELESS = 'blob'
  */
 export function contentDisposition(mediaType: string, name: string): string {
   const essence = mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return create(safeFileName(name), { type: INLINE_MEDIA_TYPES.has(essence) ? 'inline' : 'attachment' })
+  const type = INLINE_MEDIA_TYPES.has(essence) ? 'inline' : 'attachment'
+  if (!PLAIN_NAME.test(name)) return create(safeFileName(name), { type })
+  return `${type}; filename=${name.includes(' ') ? `"${name}"` : name}`
 }
+
+/** Names that all of the below would leave as they are: most. It takes longer than the rest of a small GET's fields. */
+const PLAIN_NAME = /^\w[\w .-]{0,100}\w$/
 
 /** A name that is one path segment, prints, and can be encoded. RFC 6266 §4.3 wants all of that of a recipient. */
 function safeFileName(name: string): string {
@@ -51,19 +56,5 @@ function safeFileName(name: string): string {
     .replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
     .trim()
   if (/^\.*$/.test(printable)) return NAMELESS
-  return Buffer.byteLength(printable) <= MAX_NAME_BYTES ? printable : shortened(printable)
-}
-
-/** The longest start of a name that fits, its extension kept. */
-function shortened(name: string): string {
-  const dot = name.lastIndexOf('.')
-  const extension = dot > 0 && name.length - dot <= MAX_EXTENSION_CHARACTERS ? name.slice(dot) : ''
-  let room = MAX_NAME_BYTES - Buffer.byteLength(extension)
-  let stem = ''
-  for (const character of name.slice(0, name.length - extension.length)) {
-    room -= Buffer.byteLength(character)
-    if (room < 0) break
-    stem += character
-  }
-  return stem + extension
+  return truncateFileName(printable, MAX_NAME_BYTES)
 }

@@ -1,10 +1,11 @@
+import type { FastifyBaseLogger } from 'fastify'
 import { type DestinationStream, type Logger, symbols } from 'pino'
 import { shortId } from '../store/ids.ts'
 import type { BlobId } from '../store/store.ts'
 import type { Outcome } from './delivery.ts'
 
 /** One answer about a blob. */
-export interface DeliveryLine {
+export interface BlobAnswer {
   readonly requestId: string
   readonly blob: BlobId
   readonly method: 'GET' | 'HEAD'
@@ -15,21 +16,32 @@ export interface DeliveryLine {
   readonly outcome: Outcome
 }
 
-export interface DeliveryLog {
-  write(line: DeliveryLine): void
-  /** Writes what is waiting, now. */
-  flush(): void
+export type LogAnswer = (answer: BlobAnswer) => void
+
+/** One line per delivery at `info`, and one per answer without a body (304, HEAD, 412, 416) at `debug`. */
+export function answerLogger(log: FastifyBaseLogger): LogAnswer {
+  return (answer) => {
+    const { blob, durationMs, ...rest } = answer
+    const line = { ...rest, blob: shortId(blob), durationMs: rounded(durationMs) }
+    if (isDelivery(answer)) log.info(line, 'delivery')
+    else log.debug(line, 'answer without a body')
+  }
 }
 
+/** So many characters are written without waiting for more. */
+const BATCH_CHARACTERS = 16_384
+
 /**
- * One line per delivery at `info`, and at `debug` one per answer without a body (304, HEAD, 412, 416).
- *
- * A small GET costs little more than its line, so deliveries' lines are put together by hand, in pino's form, and those
- * of one turn of the event loop are written at once: 6 µs a GET less than pino's own `info` (test/bench).
+ * The same for the service's own log, which binds no fields. A small GET costs little more than its line and the write of
+ * it, so deliveries' lines are put together by hand, in pino's form, and wait for as long as every turn of the event
+ * loop brings more of them: 12 µs a GET less than lines written turn by turn (test/bench).
  */
-export function createDeliveryLog(log: Logger): DeliveryLog {
+export function batchingAnswerLogger(log: Logger): { logAnswer: LogAnswer; flush: () => void } {
   const stream = streamOf(log)
+  const logOther = answerLogger(log)
   let waiting = ''
+  let charactersLastTurn = 0
+  let isScheduled = false
 
   function flush(): void {
     const text = waiting
@@ -37,32 +49,38 @@ export function createDeliveryLog(log: Logger): DeliveryLog {
     if (text !== '') stream.write(text)
   }
 
-  return {
-    write(line) {
-      if (!isDelivery(line)) {
-        if (!log.isLevelEnabled('debug')) return
-        const { blob, durationMs, ...rest } = line
-        log.debug({ ...rest, blob: shortId(blob), durationMs: rounded(durationMs) }, 'answer without a body')
-        return
-      }
-      if (!log.isLevelEnabled('info')) return
-      if (waiting === '') setImmediate(flush)
-      waiting += deliveryText(line)
-    },
-    flush,
+  function endTurn(): void {
+    if (waiting.length === charactersLastTurn) flush()
+    charactersLastTurn = waiting.length
+    isScheduled = waiting !== ''
+    if (isScheduled) setImmediate(endTurn)
   }
+
+  function logAnswer(answer: BlobAnswer): void {
+    if (!isDelivery(answer)) {
+      if (log.isLevelEnabled('debug')) logOther(answer)
+      return
+    }
+    if (!log.isLevelEnabled('info')) return
+    waiting += deliveryText(answer)
+    if (waiting.length >= BATCH_CHARACTERS) flush()
+    if (!isScheduled) setImmediate(endTurn)
+    isScheduled = true
+  }
+
+  return { logAnswer, flush }
 }
 
 /** As pino writes it. No value has a character that JSON would escape. */
-function deliveryText(line: DeliveryLine): string {
-  return `{"level":30,"time":${Date.now()},"requestId":"${line.requestId}","blob":"${shortId(line.blob)}","method":"${line.method}","status":${line.status},"bytes":${line.bytes},"durationMs":${rounded(line.durationMs)},"outcome":"${line.outcome}","msg":"delivery"}\n`
+function deliveryText(answer: BlobAnswer): string {
+  return `{"level":30,"time":${Date.now()},"requestId":"${answer.requestId}","blob":"${shortId(answer.blob)}","method":"${answer.method}","status":${answer.status},"bytes":${answer.bytes},"durationMs":${rounded(answer.durationMs)},"outcome":"${answer.outcome}","msg":"delivery"}\n`
 }
 
 function rounded(ms: number): number {
   return Math.round(ms * 10) / 10
 }
 
-function isDelivery({ method, status }: DeliveryLine): boolean {
+function isDelivery({ method, status }: BlobAnswer): boolean {
   return method === 'GET' && (status === 200 || status === 206)
 }
 

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { BlobInfo, BlobLease, ByteRange } from '../store/store.ts'
+import type { BlobLease, ByteRange } from '../store/store.ts'
 import { unsentBytes, type WatchedResponse } from './response-timeouts.ts'
 
 /**
- * `complete`: the last byte was handed to the kernel and the response ended. `aborted`: the reader left. `cut`: rule 6 or
- * the end of a stop. `failed`: the store could not give the bytes.
+ * `complete`: the last byte was handed to the kernel and the response ended. `aborted`: the reader left. `cut`: it made no
+ * progress, outstayed the expiry or the end of a stop. `failed`: the store could not give the bytes.
  */
 export type Outcome = 'complete' | 'aborted' | 'cut' | 'failed'
 
@@ -19,7 +19,6 @@ const BATCH_BYTES = 4_194_304
 export class Delivery implements WatchedResponse {
   readonly socket: Socket
   readonly expiresAt: number
-  readonly blob: BlobInfo
   /** Set when the store failed. */
   error: unknown
   readonly #res: ServerResponse
@@ -29,6 +28,7 @@ export class Delivery implements WatchedResponse {
   #queued = 0
   #flushed = 0
   #ended = false
+  /** Goes on after a wait for the socket. */
   #wake: (() => void) | undefined
 
   /**
@@ -43,7 +43,6 @@ export class Delivery implements WatchedResponse {
     onEnd: (outcome: Outcome, bytes: number) => void,
   ) {
     this.socket = socket
-    this.blob = lease.blob
     this.expiresAt = lease.blob.expiresAt
     this.#res = res
     this.#lease = lease
@@ -65,9 +64,8 @@ export class Delivery implements WatchedResponse {
     }
     try {
       const body = this.#lease.body(this.#range)
-      if (!(Symbol.iterator in body)) this.#sendAsItComes(body).catch((error) => this.#fail(error))
-      else if (this.#length <= BATCH_BYTES) this.#sendAtOnce(body)
-      else this.#sendInBatches(pieces(body))
+      if (Symbol.iterator in body && this.#length <= BATCH_BYTES) this.#sendAtOnce(body)
+      else this.#sendInBatches(body).catch((error) => this.#fail(error))
     } catch (error) {
       this.#fail(error)
     }
@@ -96,44 +94,22 @@ export class Delivery implements WatchedResponse {
     this.#res.end(last)
   }
 
-  #sendInBatches(views: Iterator<Uint8Array>): void {
+  async #sendInBatches(views: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
+    // A remote store's views are not held yet: there each waits for the one before it.
+    const batchBytes = Symbol.iterator in views ? BATCH_BYTES : 0
     let batch = 0
-    let room = true
-    while (room || batch < BATCH_BYTES) {
-      const next = views.next()
-      if (next.done === true) {
-        this.#checkLength()
-        this.#res.end()
-        return
-      }
-      room = this.#write(next.value)
-      batch += next.value.length
-    }
-    this.#res.once('drain', () => {
-      if (this.#ended) return
-      this.#flushed = this.#queued
-      try {
-        this.#sendInBatches(views)
-      } catch (error) {
-        this.#fail(error)
-      }
-    })
-  }
-
-  async #sendAsItComes(views: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const view of views) {
       if (this.#ended) return
-      if (!this.#write(view)) await this.#drained()
+      this.#queued += view.length
+      batch += view.length
+      if (this.#queued > this.#length) this.#checkLength()
+      if (this.#res.write(view) || batch < batchBytes) continue
+      await this.#drained()
+      batch = 0
     }
     if (this.#ended) return
     this.#checkLength()
     this.#res.end()
-  }
-
-  #write(view: Uint8Array): boolean {
-    this.#queued += view.length
-    if (this.#queued > this.#length) this.#checkLength()
-    return this.#res.write(view)
   }
 
   /** Resolves when the socket has taken everything, or when the response has ended. */
@@ -149,7 +125,8 @@ export class Delivery implements WatchedResponse {
 
   /** A body that differs in length from what the head promised would be taken for the next response. */
   #checkLength(): void {
-    if (this.#queued !== this.#length) throw new BodyLengthError(this.#length, this.#queued)
+    if (this.#queued !== this.#length)
+      throw new Error(`the store gave ${this.#queued} bytes of a body of ${this.#length}`)
   }
 
   #fail(error: unknown): void {
@@ -178,23 +155,5 @@ export class Delivery implements WatchedResponse {
     }
     this.#wake?.()
     this.#onEnd(outcome, this.#flushed)
-  }
-}
-
-/** The same bytes, none of the views longer than a batch. */
-function* pieces(views: Iterable<Uint8Array>): Generator<Uint8Array, undefined> {
-  for (const view of views) {
-    for (let at = 0; at < view.length; at += BATCH_BYTES) {
-      yield view.length <= BATCH_BYTES ? view : view.subarray(at, at + BATCH_BYTES)
-    }
-  }
-}
-
-/** The store gave more or fewer bytes than the blob has. */
-export class BodyLengthError extends Error {
-  override readonly name = 'BodyLengthError'
-  readonly code = 'body-length'
-  constructor(expected: number, actual: number) {
-    super(`the store gave ${actual} bytes of a body of ${expected}`)
   }
 }

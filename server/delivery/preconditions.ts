@@ -68,7 +68,7 @@ export function decide(
 
 /**
  * §13.1.1: true for `*` (there is a representation) and when a listed tag matches by strong comparison. A value that
- * does not parse lists no tag: false, because whoever sent it wants bytes of one version or none.
+ * does not parse lists no tag: false, because the sender wants bytes of one version or none.
  */
 function ifMatchHolds(value: string, sha256: string): boolean {
   const tags = parseEntityTags(value)

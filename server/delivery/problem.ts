@@ -1,9 +1,14 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
+import { BLOB_NOT_FOUND_TYPE, NO_SUCH_ROUTE_TYPE } from '../../shared/problem-types.ts'
+import { countStatus, type DeliveryCounters } from '../ops/counters.ts'
 import { CORS_FIELDS } from './cors.ts'
 
 /** An error as an anonymous consumer may see it (RFC 9457). Never holds anything of the request. */
 export interface Problem {
   readonly status: number
+  /** Where consumers must tell it from another problem of the same status; else `about:blank`. */
+  readonly type?: string
   /** What to do about it, a sentence. */
   readonly detail?: string
   /** Further fields as a flat list of names and values. */
@@ -12,11 +17,13 @@ export interface Problem {
 
 export const BLOB_NOT_FOUND: Problem = {
   status: 404,
+  type: BLOB_NOT_FOUND_TYPE,
   detail:
     'There is no blob here: its life is over, it was dropped, or the link is mistyped. Stash the page again for a new link.',
 }
 export const NO_SUCH_ROUTE: Problem = {
   status: 404,
+  type: NO_SUCH_ROUTE_TYPE,
   detail: 'Only blobs are served here. Use the link that the stash returned, unchanged.',
 }
 export const METHOD_NOT_ALLOWED: Problem = {
@@ -66,19 +73,30 @@ export function rangeNotSatisfiable(size: number): Problem {
   }
 }
 
+/** Answers a request with a problem, and counts and logs that. */
+export type Refuse = (req: IncomingMessage, res: ServerResponse, problem: Problem) => void
+
 /**
- * Answers a request with a problem; to a HEAD without its body (RFC 9110 §9.3.2).
- * @param close whether the connection ends with the response
+ * Gives the function that answers with problems; to a HEAD without the body (RFC 9110 §9.3.2). The connection ends with
+ * the response when content follows, which is never read.
  */
-export function sendProblem(
-  req: IncomingMessage,
-  res: ServerResponse,
-  problem: Problem,
-  close: boolean,
-): void {
-  const body = problemBody(problem)
-  res.writeHead(problem.status, problemFields(problem, body, close))
-  res.end(req.method === 'HEAD' ? undefined : body)
+export function createRefuse(counters: DeliveryCounters, log: FastifyBaseLogger): Refuse {
+  return (req, res, problem) => {
+    countStatus(counters, problem.status)
+    log.debug({ status: problem.status }, 'refused')
+    const body = problemBody(problem)
+    res.writeHead(problem.status, problemFields(problem, body, announcesContent(req)))
+    res.end(req.method === 'HEAD' ? undefined : body)
+  }
+}
+
+/**
+ * Whether the request has content, by its framing (RFC 9112 §6). In a GET it has no meaning and can be used for
+ * request smuggling (RFC 9110 §9.3.1).
+ */
+export function announcesContent({ headers }: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = headers
+  return coding !== undefined || (length !== undefined && Number(length) !== 0)
 }
 
 /** The whole answer, for a socket on which no response object exists. The connection is to end after it. */
@@ -92,9 +110,9 @@ export function problemMessage(problem: Problem): string {
   return `${head}\r\n${body}`
 }
 
-function problemBody({ status, detail }: Problem): string {
+function problemBody({ status, type = 'about:blank', detail }: Problem): string {
   // RFC 9457 §4.2.1: with about:blank the title is the status phrase.
-  return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail })
+  return JSON.stringify({ type, title: STATUS_CODES[status], status, detail })
 }
 
 function problemFields(problem: Problem, body: string, close: boolean): string[] {

@@ -1,17 +1,18 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { BLOB_PATH } from '../../shared/link.ts'
+import { countStatus, type DeliveryCounters, newDeliveryCounters } from '../ops/counters.ts'
 import type { Store } from '../store/store.ts'
-import { createBlobRoute } from './blob-plugin.ts'
+import { blobPlugin } from './blob-plugin.ts'
 import { type Connections, trackConnections } from './connections.ts'
-import { PREFLIGHT_FIELDS } from './cors.ts'
-import { countStatus, type DeliveryCounters, newDeliveryCounters } from './counters.ts'
-import { createDeliveryLog } from './delivery-log.ts'
+import { batchingAnswerLogger } from './delivery-log.ts'
 import { DEFAULT_LIMITS, type DeliveryLimits } from './limits.ts'
 import {
-  CONTENT_REFUSED,
+  announcesContent,
+  createRefuse,
   EXPECTATION_FAILED,
   HEADERS_TOO_LARGE,
   HOST_MISSING,
@@ -20,10 +21,9 @@ import {
   NO_SUCH_ROUTE,
   type Problem,
   problemMessage,
-  sendProblem,
   TIMED_OUT,
 } from './problem.ts'
-import { createResponseTimeouts } from './response-timeouts.ts'
+import { ResponseTimeouts } from './response-timeouts.ts'
 
 /** Bounds a connection that was refused outright and does not read the refusal. */
 const REFUSED_SOCKET_MS = 5_000
@@ -35,16 +35,15 @@ export interface PublicListenerOptions {
   readonly counters?: DeliveryCounters
   /** What differs from `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeliveryLimits>
-  /** The clock, milliseconds since the epoch. */
-  readonly now?: () => number
 }
 
 /**
- * The listener that faces anonymous consumers: GET, HEAD and OPTIONS of `/api/sb/:id`, and a problem (RFC 9457) for
- * everything else. `close()` lets responses in flight finish within `limits.drainMs`.
+ * The listener that faces anonymous consumers: the blob route, and a problem (RFC 9457) for everything else. What
+ * belongs to the socket is here: limits, broken requests, `CONNECT`, `Expect`. `close()` lets responses in flight finish
+ * within `limits.drainMs`.
  */
 export function createPublicListener(options: PublicListenerOptions): FastifyInstance {
-  const { store, log, counters = newDeliveryCounters(), now = Date.now } = options
+  const { store, log, counters = newDeliveryCounters() } = options
   const limits: DeliveryLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const server = createServer({
     headersTimeout: limits.headersTimeoutMs,
@@ -54,71 +53,26 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     connectionsCheckingInterval: Math.max(1, Math.min(2_000, limits.headersTimeoutMs / 4)),
     // Node would answer 400 by itself, without a body.
     requireHostHeader: false,
+    maxHeaderSize: limits.maxHeaderBytes,
   })
-  // A consumer that has said all it has to say still gets its answer: without this, node ends the connection when the
-  // reader's half is closed, whatever is still to be sent (lib/_http_server.js, `socketOnEnd`).
+  // Node drops the lines beyond: one of them tells that there were too many.
+  server.maxHeadersCount = limits.maxHeaderLines + 1
+  // A consumer that closes its half after the request still gets its answer: without this, node ends the connection
+  // then, whatever is still to be sent (lib/_http_server.js, `socketOnEnd`).
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.maxConnections = limits.maxConnections
-  // For what the cut-off does not watch, such as errors that nobody reads.
+  // For what `ResponseTimeouts` does not watch, such as problems that are not read.
   server.timeout = 2 * limits.noProgressMs
 
-  const responseTimeouts = createResponseTimeouts({ ...limits, now })
-  const connections = trackConnections(server, limits, responseTimeouts.cutAll)
-  const deliveryLog = createDeliveryLog(log)
-  const answerBlob = createBlobRoute({
-    store,
-    log,
-    deliveryLog,
-    counters,
-    responseTimeouts,
-    connections,
-    now,
-    refuse,
-  })
-
-  /** Answers with a problem, and ends the connection when content follows that nobody will read. */
-  function refuse(req: IncomingMessage, res: ServerResponse, problem: Problem): void {
-    countStatus(counters, problem.status)
-    log.debug({ status: problem.status }, 'refused')
-    sendProblem(req, res, problem, connections.stopping || announcesContent(req))
-  }
-
-  /** The framework is the server's frame only: its request and reply objects cost more than a 304 itself. */
-  function route(req: IncomingMessage, res: ServerResponse): void {
-    if (!connections.admit(req, res)) return
-    const id = blobIdIn(req.url ?? '')
-    if (!hasHost(req)) refuse(req, res, HOST_MISSING)
-    else if (id === undefined) refuse(req, res, NO_SUCH_ROUTE)
-    else answerForBlob(req, res, id)
-  }
-
-  function answerForBlob(req: IncomingMessage, res: ServerResponse, id: string): void {
-    const { method } = req
-    if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS') refuse(req, res, METHOD_NOT_ALLOWED)
-    else if (announcesContent(req)) refuse(req, res, CONTENT_REFUSED)
-    else if (method === 'OPTIONS') answerPreflight(res)
-    else answerBlob(req, res, method, id)
-  }
-
-  function answerPreflight(res: ServerResponse): void {
-    countStatus(counters, 204)
-    res.writeHead(
-      204,
-      connections.stopping ? [...PREFLIGHT_FIELDS, 'Connection', 'close'] : [...PREFLIGHT_FIELDS],
-    )
-    res.end()
-  }
+  const refuse = createRefuse(counters, log)
+  const responseTimeouts = new ResponseTimeouts({ ...limits, now: () => store.now() })
+  const connections = trackConnections(server, limits, () => responseTimeouts.cutAll())
 
   /** RFC 9110 §10.1.1: what is expected may be refused, and content is never invited by a 100. */
   function answerExpectation(req: IncomingMessage, res: ServerResponse): void {
     // Without content to come, `100-continue` expects nothing.
-    if (req.headers.expect?.toLowerCase() === '100-continue' && !announcesContent(req)) {
+    if (req.headers.expect?.toLowerCase() === '100-continue' && !announcesContent(req))
       server.emit('request', req, res)
-      return
-    }
-    if (!connections.admit(req, res)) return
-    countStatus(counters, EXPECTATION_FAILED.status)
-    sendProblem(req, res, EXPECTATION_FAILED, true)
+    else if (connections.admit(req, res)) refuse(req, res, EXPECTATION_FAILED)
   }
 
   /** Writes to a socket on which there is no response object, then ends it. */
@@ -137,7 +91,6 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
     else refuseSocket(socket, METHOD_NOT_ALLOWED)
   }
 
-  server.on('request', route)
   server.on('checkContinue', answerExpectation)
   server.on('checkExpectation', answerExpectation)
   // Without a listener node drops the connection. There must be none for `upgrade`: such a request is then like others.
@@ -145,22 +98,56 @@ export function createPublicListener(options: PublicListenerOptions): FastifyIns
 
   const app = fastify({
     // Also keeps fastify from listening on a second server when the host is `localhost`.
-    serverFactory: () => server,
-    logger: false,
-    clientErrorHandler: (error, socket) => {
-      refuseBrokenRequest(error, socket, connections, refuseSocket)
+    serverFactory(route) {
+      server.on('request', (req, res) => {
+        if (!connections.admit(req, res)) return
+        if (req.rawHeaders.length / 2 > limits.maxHeaderLines) refuse(req, res, HEADERS_TOO_LARGE)
+        else if (!hasHost(req)) refuse(req, res, HOST_MISSING)
+        else route(withPathAsSent(req), res)
+        forgetFields(req)
+      })
+      return server
     },
+    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, connections, refuseSocket),
+    // What is neither a path nor an http(s) URL; all other targets lead to a route or to none.
+    frameworkErrors: (_error, { raw }, reply) => refuse(raw, reply.hijack().raw, NO_SUCH_ROUTE),
+    // No longer than any header section.
+    routerOptions: { maxParamLength: Number.MAX_SAFE_INTEGER },
+    // A request that has arrived before the end of a stop is answered.
+    return503OnClosing: false,
+    genReqId: requestIds(),
+    logger: false,
   })
-  app.addHook('preClose', (done) => {
+  // To Fastify, no method has content: it is to read none.
+  for (const method of METHODS) app.addHttpMethod(method, { overrideExisting: true })
+  app.setNotFoundHandler(({ raw }, reply) => refuse(raw, reply.hijack().raw, NO_SUCH_ROUTE))
+  const { logAnswer, flush } = batchingAnswerLogger(log)
+  app.register(blobPlugin, { store, log, logAnswer, counters, responseTimeouts })
+  app.addHook('preClose', async () => {
+    await acceptQueued(server)
     connections.stop()
-    done()
   })
-  app.addHook('onClose', (_app, done) => {
-    responseTimeouts.stop()
-    deliveryLog.flush()
-    done()
-  })
+  app.addHook('onClose', async () => flush())
   return app
+}
+
+/** At most so many turns of the event loop. */
+const MAX_ACCEPTING_TURNS = 100
+
+/** Resolves after a turn of the event loop without a new connection: the kernel resets those that it holds at a close. */
+async function acceptQueued(server: Server): Promise<void> {
+  let accepted = true
+  const onConnection = () => {
+    accepted = true
+  }
+  server.on('connection', onConnection)
+  for (let turn = 0; accepted && turn < MAX_ACCEPTING_TURNS; turn++) {
+    accepted = false
+    // The first ends this turn, the second one that looks for connections.
+    await eventLoopTurn()
+    await eventLoopTurn()
+  }
+  server.off('connection', onConnection)
 }
 
 /** Answers what node could not read as a request, if the socket is free for an answer. */
@@ -170,16 +157,10 @@ function refuseBrokenRequest(
   connections: Connections,
   refuseSocket: (socket: Socket, problem: Problem) => void,
 ): void {
-  // Rule 6: responses under way on this connection are finished; what it was sent besides gets no answer.
-  if (connections.busy(socket)) {
-    connections.endAfterResponses(socket)
-    return
-  }
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
-  }
-  refuseSocket(socket, brokenRequestProblem(error.code))
+  // Responses under way on this connection are finished (rule 6, server/README.md); what it was sent besides gets none.
+  if (connections.busy(socket)) connections.endAfterResponses(socket)
+  else if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
+  else refuseSocket(socket, brokenRequestProblem(error.code))
 }
 
 function brokenRequestProblem(code: string | undefined): Problem {
@@ -193,28 +174,26 @@ function brokenRequestProblem(code: string | undefined): Problem {
   }
 }
 
-/** RFC 9112 §3.2.2: a server must accept the absolute form, too. */
-const ORIGIN_OF_ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i
-
 /**
- * The id that a request target names, unchecked; `undefined` when it is not the blob route's. The target is taken as it
- * was sent: a decoded or normalised one would give a blob a second address.
+ * The router decodes a path and cuts it at a `#`: either would give a blob a second address. A query means nothing here,
+ * and parsed takes a multiple of its bytes.
  */
-function blobIdIn(target: string): string | undefined {
-  const path = target.startsWith('/') ? target : target.replace(ORIGIN_OF_ABSOLUTE_FORM, '')
-  if (!path.startsWith(BLOB_PATH)) return undefined
-  const query = path.indexOf('?')
-  const id = path.slice(BLOB_PATH.length, query === -1 ? undefined : query)
-  return id === '' || id.includes('/') ? undefined : id
+function withPathAsSent(req: IncomingMessage): IncomingMessage {
+  const { url = '' } = req
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
+  req.url = path.includes('%') || path.includes('#') ? path.replace(/[%#]/g, encodeURIComponent) : path
+  return req
 }
 
-/**
- * Whether the request has content, by its framing (RFC 9112 §6). Even of a GET it has no meaning, and is the stuff of
- * request smuggling (RFC 9110 §9.3.1).
- */
-function announcesContent(req: IncomingMessage): boolean {
-  const { 'content-length': length, 'transfer-encoding': coding } = req.headers
-  return coding !== undefined || (length !== undefined && Number(length) !== 0)
+const NO_FIELDS = {}
+const NO_LINES: string[] = []
+
+/** The request lives as long as its response, which may be long; its fields have been read. */
+function forgetFields(req: IncomingMessage): void {
+  req.headers = NO_FIELDS
+  req.rawHeaders = NO_LINES
+  req.url = ''
 }
 
 /** RFC 9112 §3.2: 400 to an HTTP/1.1 request without Host, or with two. */
@@ -226,4 +205,14 @@ function hasHost(req: IncomingMessage): boolean {
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
   return hosts === 1
+}
+
+/** Ids that are unique among the processes that write to the same log, and cost nothing. */
+function requestIds(): () => string {
+  const prefix = randomBytes(5).toString('hex')
+  let count = 0
+  return () => {
+    count += 1
+    return `${prefix}-${count.toString(36)}`
+  }
 }

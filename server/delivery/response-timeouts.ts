@@ -3,92 +3,76 @@ import type { Socket } from 'node:net'
 /** A response with a body on its way out. */
 export interface WatchedResponse {
   readonly socket: Socket
-  /** Milliseconds since the epoch. */
+  /** On the store's clock, milliseconds. */
   readonly expiresAt: number
   /** Ends it, now. */
   cut(): void
 }
 
-/** Cuts the responses that rule 6 of the store does not let finish. */
-export interface ResponseTimeouts {
-  watch(response: WatchedResponse): void
-  unwatch(response: WatchedResponse): void
-  /** Cuts every response, at the end of a stop. */
-  cutAll(): void
-  /** Stops the timer. */
-  stop(): void
-}
-
-/** How far a socket has got; the same three figures twice in a row mean that its reader took nothing. */
+/** How far a reader has got. */
 interface Progress {
-  queued: number
-  pending: number
-  unsent: number
-  /** Ticks without a change. */
+  taken: number
+  /** Ticks in which the reader took nothing. */
   idleTicks: number
 }
 
-/**
- * Bytes of the write in flight that the kernel has not taken yet. `bytesWritten` counts a write whole when it begins and
- * `writableLength` until it ends, so inside a long write only the handle knows; node's own socket time-out reads it too
- * (lib/net.js, `_onTimeout`).
- */
-export function unsentBytes(socket: Socket & { readonly _handle?: unknown }): number {
+/** What node's handle of a socket counts. It is undocumented, but node's own socket time-out reads it (lib/net.js). */
+function handleOf(socket: Socket & { readonly _handle?: unknown }) {
   const handle = socket._handle
-  if (typeof handle !== 'object' || handle === null || !('writeQueueSize' in handle)) return 0
-  return typeof handle.writeQueueSize === 'number' ? handle.writeQueueSize : 0
+  if (typeof handle !== 'object' || handle === null) return undefined
+  if (!('bytesWritten' in handle && 'writeQueueSize' in handle)) return undefined
+  return { bytesWritten: Number(handle.bytesWritten), writeQueueSize: Number(handle.writeQueueSize) }
+}
+
+/** Bytes that were handed to the socket's handle and that the kernel has not taken yet. */
+export function unsentBytes(socket: Socket): number {
+  return handleOf(socket)?.writeQueueSize ?? 0
+}
+
+/** Bytes of a connection that the kernel has taken. Streams count a write whole when it begins or ends. */
+function takenBytes(socket: Socket): number {
+  const handle = handleOf(socket)
+  return handle === undefined ? 0 : handle.bytesWritten - handle.writeQueueSize
 }
 
 /**
- * One timer for all responses: cuts what has made no progress for `noProgressMs`, and what is still going on
- * `pastExpiryMs` after its blob's expiry.
+ * Cuts the responses that may not be finished (rule 6, server/README.md), with one timer for all: those whose reader
+ * took nothing for `noProgressMs`, and those still going on `pastExpiryMs` after their blob's expiry.
  */
-export function createResponseTimeouts(options: {
-  noProgressMs: number
-  pastExpiryMs: number
-  /** Milliseconds since the epoch. */
-  now: () => number
-}): ResponseTimeouts {
-  const { noProgressMs, pastExpiryMs, now } = options
-  const watched = new Map<WatchedResponse, Progress>()
-  const tickMs = Math.max(1, Math.min(1_000, noProgressMs / 4, pastExpiryMs / 4))
+export class ResponseTimeouts {
+  readonly #watched = new Map<WatchedResponse, Progress>()
+  readonly #timer: NodeJS.Timeout
 
-  const timer = setInterval(() => {
-    const expired = now() - pastExpiryMs
-    for (const [response, progress] of watched) {
-      // Time without progress is counted in ticks: a clock that is set must not cut anybody.
-      noteProgress(progress, response.socket)
-      if (progress.idleTicks * tickMs >= noProgressMs || response.expiresAt <= expired) response.cut()
-    }
-  }, tickMs)
-  timer.unref()
-
-  return {
-    watch(response) {
-      watched.set(response, { queued: -1, pending: -1, unsent: -1, idleTicks: 0 })
-    },
-    unwatch(response) {
-      watched.delete(response)
-    },
-    cutAll() {
-      for (const response of watched.keys()) response.cut()
-    },
-    stop() {
-      clearInterval(timer)
-    },
+  /** @param options.now the store's clock, milliseconds */
+  constructor(options: { noProgressMs: number; pastExpiryMs: number; now: () => number }) {
+    const { noProgressMs, pastExpiryMs, now } = options
+    const tickMs = Math.max(1, Math.min(1_000, noProgressMs / 4, pastExpiryMs / 4))
+    this.#timer = setInterval(() => {
+      const expired = now() - pastExpiryMs
+      for (const [response, progress] of this.#watched) {
+        const taken = takenBytes(response.socket)
+        progress.idleTicks = taken === progress.taken ? progress.idleTicks + 1 : 0
+        progress.taken = taken
+        if (progress.idleTicks * tickMs >= noProgressMs || response.expiresAt <= expired) response.cut()
+      }
+    }, tickMs).unref()
   }
-}
 
-function noteProgress(progress: Progress, socket: Socket): void {
-  const queued = socket.bytesWritten
-  const pending = socket.writableLength
-  const unsent = unsentBytes(socket)
-  if (queued === progress.queued && pending === progress.pending && unsent === progress.unsent) {
-    progress.idleTicks += 1
-    return
+  watch(response: WatchedResponse): void {
+    this.#watched.set(response, { taken: -1, idleTicks: 0 })
   }
-  progress.queued = queued
-  progress.pending = pending
-  progress.unsent = unsent
-  progress.idleTicks = 0
+
+  unwatch(response: WatchedResponse): void {
+    this.#watched.delete(response)
+  }
+
+  /** Cuts every response, at the end of a stop. */
+  cutAll(): void {
+    for (const response of this.#watched.keys()) response.cut()
+  }
+
+  /** Stops the timer. */
+  stop(): void {
+    clearInterval(this.#timer)
+  }
 }

@@ -2,14 +2,14 @@ import { type Agent, Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 
-/** Idle connections kept; the wiki closes them after 72 s (docmost/FACTS.md). */
+/** Idle connections kept; the wiki closes them after 72 s (server/docmost/FACTS.md). */
 const MAX_IDLE_SOCKETS = 32
 
 /**
  * Keep-alive connections to the wiki.
  *
  * A connection on which anything arrives while no request is under way is destroyed: what comes after a complete
- * answer must never be taken for the answer to the next request (RFC 9112, 6.3), which may be another user's.
+ * response must never be taken for the response to the next request (RFC 9112, 6.3), which may be another user's.
  */
 export function createAgent(protocol: 'http:' | 'https:', maxSockets: number): Agent {
   const options = { keepAlive: true, maxSockets, maxFreeSockets: MAX_IDLE_SOCKETS }
@@ -28,7 +28,7 @@ export function createAgent(protocol: 'http:' | 'https:', maxSockets: number): A
   return agent
 }
 
-/** Closes the idle connections; those in use close when their answer is read. */
+/** Closes the idle connections; those in use close when their response has been read. */
 export function closeIdleConnections(agent: Agent): void {
   agent.maxFreeSockets = 0
   for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy()

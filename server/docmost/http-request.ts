@@ -6,23 +6,49 @@ import http, {
   type IncomingMessage,
 } from 'node:http'
 import https from 'node:https'
-import { type LargeAnswer, WikiError } from './wiki.ts'
+import { urlToHttpOptions } from 'node:url'
+import { createAgent } from './agent.ts'
+import { limitChunks } from './chunk-limit.ts'
+import { type LargeResponse, WikiError } from './wiki.ts'
 
 /** Node's own default, written down because it is the defence against thousands of headers. */
 const MAX_HEADER_BYTES = 16_384
-/** The wiki sends about 20 (docmost/exchanges). */
+/** The wiki sends about 20. */
 const MAX_HEADERS = 256
 
-export interface HttpRequest {
+/** An API of the wiki, and the connections to it. */
+export interface HttpTarget {
   readonly protocol: 'http:' | 'https:'
   readonly hostname: string
   /** Empty for the protocol's default. */
   readonly port: string
-  readonly path: string
-  readonly method: 'GET' | 'POST'
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | undefined
+  /** Without a trailing slash. */
+  readonly basePath: string
   readonly agent: Agent
+}
+
+export interface HttpRequest {
+  readonly target: HttpTarget
+  readonly method: 'GET' | 'POST'
+  /** Below the target's base path. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as a JSON body. */
+  readonly json?: unknown
+}
+
+/** @param maxSockets connections at once; further requests wait, within their time limits. */
+export function httpTarget(apiUrl: string, maxSockets: number): HttpTarget {
+  const url = new URL(apiUrl)
+  const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
+  return {
+    protocol,
+    // Gives an IPv6 address without its brackets.
+    hostname: urlToHttpOptions(url).hostname ?? '',
+    port: url.port,
+    basePath: url.pathname.replace(/\/+$/, ''),
+    agent: createAgent(protocol, maxSockets),
+  }
 }
 
 /** A response whose headers have arrived. Its body is read to the end, or `abort` is called. */
@@ -76,73 +102,64 @@ export function sendRequest(request: HttpRequest, signal: AbortSignal): Promise<
     }
     const onAbort = () => fail(abortFailure(signal))
 
+    /** Not a generator: leaving one before its first step would run none of it, and the connection would stay open. */
+    const bodyOf = (incoming: IncomingMessage): AsyncIterable<Buffer> => {
+      const chunks: AsyncIterator<Buffer> = incoming[Symbol.asyncIterator]()
+      const iterator: AsyncIterator<Buffer> = {
+        async next() {
+          const step = await chunks.next().catch(() => fail(brokenOff()))
+          if (step === undefined || failure !== undefined) throw failure?.error ?? brokenOff()
+          if (step.done === true) end()
+          return step
+        },
+        async return() {
+          abort()
+          return { done: true, value: undefined }
+        },
+      }
+      return { [Symbol.asyncIterator]: () => iterator }
+    }
+
     const outgoing = start(request)
     outgoing.on('error', (error) => fail(connectionFailure(error, response !== undefined)))
     outgoing.on('close', () => {
-      // Such as a 101 that nobody asked for.
-      if (response === undefined) fail(new WikiError('bad-response', 'The wiki closed without an answer.'))
+      // Such as after a 101, which was not asked for.
+      if (response === undefined) fail(new WikiError('bad-response', 'The wiki closed without a response.'))
       else if (!response.complete) fail(brokenOff())
     })
     outgoing.on('response', (incoming) => {
       response = incoming
-      if (incoming.rawHeaders.length > 2 * MAX_HEADERS) {
+      const { statusCode = 0, headers, rawHeaders } = incoming
+      if (rawHeaders.length > 2 * MAX_HEADERS) {
         fail(new WikiError('bad-response', `The wiki sent more than ${MAX_HEADERS} headers.`))
         return
       }
-      resolve({
-        status: incoming.statusCode ?? 0,
-        headers: incoming.headers,
-        contentLength: contentLengthOf(incoming.headers),
-        body: bodyOf(incoming, { end, abort, fail, failure: () => failure }),
-        abort,
-        ended,
-      })
+      limitChunks(incoming, fail)
+      const contentLength = contentLengthOf(headers)
+      resolve({ status: statusCode, headers, contentLength, body: bodyOf(incoming), abort, ended })
     })
     signal.addEventListener('abort', onAbort, { once: true })
-    outgoing.end(request.body)
   })
 }
 
-function start(request: HttpRequest): ClientRequest {
-  const { protocol, hostname, port, path, method, headers, agent } = request
-  const options = { protocol, hostname, port, path, method, headers, agent, maxHeaderSize: MAX_HEADER_BYTES }
-  return protocol === 'https:' ? https.request(options) : http.request(options)
-}
-
-interface Progress {
-  end(): void
-  abort(): void
-  fail(error: unknown): void
-  failure(): { readonly error: unknown } | undefined
-}
-
-function bodyOf(incoming: IncomingMessage, progress: Progress): AsyncIterable<Buffer> {
-  let chunks: AsyncIterator<Buffer> | undefined
-  const failed = (): unknown => {
-    progress.fail(brokenOff())
-    return progress.failure()?.error ?? brokenOff()
-  }
-  // Not a generator: leaving one before its first step would run none of it, and the connection would stay open.
-  const iterator: AsyncIterator<Buffer> = {
-    next: async () => {
-      let step: IteratorResult<Buffer>
-      try {
-        chunks ??= incoming[Symbol.asyncIterator]() as AsyncIterator<Buffer>
-        step = await chunks.next()
-      } catch {
-        throw failed()
-      }
-      if (progress.failure() !== undefined) throw failed()
-      if (step.done !== true) return step
-      progress.end()
-      return step
-    },
-    return: async () => {
-      progress.abort()
-      return { done: true, value: undefined }
-    },
-  }
-  return { [Symbol.asyncIterator]: () => iterator }
+function start({ target, method, path, headers, json }: HttpRequest): ClientRequest {
+  const { protocol, hostname, port, basePath, agent } = target
+  const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json))
+  const bodyHeaders =
+    body === undefined
+      ? {}
+      : { Accept: 'application/json', 'Content-Type': 'application/json', 'Content-Length': body.length }
+  const request = (protocol === 'https:' ? https : http).request({
+    protocol,
+    hostname,
+    port,
+    agent,
+    method,
+    path: basePath + path,
+    headers: { ...headers, ...bodyHeaders },
+    maxHeaderSize: MAX_HEADER_BYTES,
+  })
+  return request.end(body)
 }
 
 /**
@@ -153,22 +170,22 @@ function bodyOf(incoming: IncomingMessage, progress: Progress): AsyncIterable<Bu
 export async function readWhole(
   response: HttpResponse,
   maxBytes: number,
-  large?: LargeAnswer,
+  large?: LargeResponse,
 ): Promise<Buffer> {
   const { contentLength } = response
-  const tooLarge = () => new WikiError('too-large', `The wiki's answer has more than ${maxBytes} bytes.`)
+  const tooLarge = () => new WikiError('too-large', `The wiki's response has more than ${maxBytes} bytes.`)
   if (contentLength !== undefined && contentLength > maxBytes) {
     response.abort()
     throw tooLarge()
   }
-  let isLarge = false
-  const announce = async (bytes: number) => {
-    if (isLarge || large === undefined || bytes <= large.bytes) return
-    isLarge = true
+  let hasPlace = false
+  const acquireFor = async (bytes: number) => {
+    if (hasPlace || large === undefined || bytes <= large.bytes) return
+    hasPlace = true
     await large.acquire()
   }
   try {
-    await announce(contentLength ?? 0)
+    await acquireFor(contentLength ?? 0)
   } catch (error) {
     response.abort()
     throw error
@@ -178,7 +195,7 @@ export async function readWhole(
   for await (const chunk of response.body) {
     const needed = length + chunk.length
     if (needed > maxBytes) throw tooLarge()
-    await announce(needed)
+    await acquireFor(needed)
     if (needed > whole.length) {
       const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, 2 * whole.length)))
       whole.copy(larger, 0, 0, length)
@@ -190,7 +207,7 @@ export async function readWhole(
   return whole.subarray(0, length)
 }
 
-/** What an abort is to the caller: a time limit's is a {@link WikiError}, any other stays what it is. */
+/** A time limit's abort as a {@link WikiError}; the reason of any other as it is. */
 export function abortFailure(signal: AbortSignal): unknown {
   const reason: unknown = signal.reason
   if (reason instanceof Error && reason.name === 'TimeoutError') {
@@ -200,19 +217,19 @@ export function abortFailure(signal: AbortSignal): unknown {
 }
 
 function brokenOff(): WikiError {
-  return new WikiError('bad-response', "The wiki's answer broke off before its end.")
+  return new WikiError('bad-response', "The wiki's response broke off before its end.")
 }
 
-/** Says no more of an error than its code: Node's parse errors carry the bytes that they could not parse. */
+/** Tells only the error's code: Node's parse errors carry the bytes that they could not parse. */
 function connectionFailure(error: NodeJS.ErrnoException, hasHeaders: boolean): WikiError {
   const code = error.code ?? error.name
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new WikiError('bad-response', `The wiki sent more than ${MAX_HEADER_BYTES} bytes of headers.`)
   }
   if (code.startsWith('HPE_')) {
-    return new WikiError('bad-response', `The wiki's answer is not valid HTTP (${code}).`)
+    return new WikiError('bad-response', `The wiki's response is not valid HTTP (${code}).`)
   }
-  if (hasHeaders) return new WikiError('bad-response', `The connection broke off in an answer (${code}).`)
+  if (hasHeaders) return new WikiError('bad-response', `The connection broke off in a response (${code}).`)
   return new WikiError(
     'unreachable',
     `The wiki cannot be reached (${code}): check DOCMOST_API_URL and that the wiki runs.`,

@@ -1,22 +1,22 @@
-import { type Wiki, WikiError, type WikiErrorCode } from './wiki.ts'
+import { type LargeResponse, type Wiki, WikiError, type WikiErrorCode } from './wiki.ts'
 
 /** What was asked of the wiki. */
 export type WikiCall = 'me' | 'page' | 'file'
 
 export interface WikiObservation {
   readonly call: WikiCall
-  /** `ok`, a {@link WikiErrorCode}, or `aborted` when the caller went away. */
+  /** `aborted`: the caller went away, or gave up in the service's own queue. */
   readonly outcome: 'ok' | 'aborted' | WikiErrorCode
-  /** Until the answer, of a file until its headers. */
+  /** Until the whole response, of a file until its headers; without the wait for the service's own queue. */
   readonly durationMs: number
 }
 
-/** The same wiki, telling of every call how it went. */
+/** The same wiki; tells of every call how it went. */
 export function instrumentedWiki(wiki: Wiki, observe: (observation: WikiObservation) => void): Wiki {
-  const observed = async <T>(call: WikiCall, work: Promise<T>): Promise<T> => {
+  const observed = async <T>(call: WikiCall, work: Promise<T>, queue = { waitedMs: 0 }): Promise<T> => {
     const start = performance.now()
     const done = (outcome: WikiObservation['outcome']) =>
-      observe({ call, outcome, durationMs: performance.now() - start })
+      observe({ call, outcome, durationMs: performance.now() - start - queue.waitedMs })
     try {
       const result = await work
       done('ok')
@@ -28,8 +28,26 @@ export function instrumentedWiki(wiki: Wiki, observe: (observation: WikiObservat
   }
   return {
     me: (token, signal) => observed('me', wiki.me(token, signal)),
-    page: (token, pageId, options) => observed('page', wiki.page(token, pageId, options)),
+    page(token, pageId, { large, ...options }) {
+      const queue = { waitedMs: 0 }
+      const timed = large === undefined ? options : { ...options, large: timedQueue(large, queue) }
+      return observed('page', wiki.page(token, pageId, timed), queue)
+    },
     file: (token, attachmentId, options) => observed('file', wiki.file(token, attachmentId, options)),
     close: () => wiki.close(),
+  }
+}
+
+function timedQueue(large: LargeResponse, queue: { waitedMs: number }): LargeResponse {
+  return {
+    bytes: large.bytes,
+    async acquire() {
+      const start = performance.now()
+      try {
+        await large.acquire()
+      } finally {
+        queue.waitedMs += performance.now() - start
+      }
+    },
   }
 }

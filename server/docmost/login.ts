@@ -1,6 +1,4 @@
-import { urlToHttpOptions } from 'node:url'
-import { createAgent } from './agent.ts'
-import { type HttpResponse, sendRequest } from './http-request.ts'
+import { type HttpResponse, httpTarget, sendRequest } from './http-request.ts'
 import { retryAfterMs } from './retry-after.ts'
 import { WikiError } from './wiki.ts'
 
@@ -18,38 +16,20 @@ export type LoginResult =
   | { readonly kind: 'other-way' }
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
 
-/** The wiki counts logins by the minute, and may not say when it takes the next (docmost/FACTS.md, "Auth"). */
+/** The wiki counts logins by the minute, and may not say when it takes the next (server/docmost/FACTS.md, "Auth"). */
 const DEFAULT_RETRY_MS = 60_000
+const MAX_SOCKETS = 4
 
 /**
- * `POST /auth/login` (docmost/FACTS.md, "Auth"): one request per call, never a retry, which would count against the
- * account. The login throws a {@link WikiError} for an answer that is none, a time-out, or no connection.
+ * `POST /auth/login` (server/docmost/FACTS.md, "Auth"): one request per call, never a retry, which would count against
+ * the account. The login throws a {@link WikiError} for an unusable response, a time-out, or no connection.
  * @param apiUrl the wiki's API without a trailing slash.
  */
 export function createWikiLogin(apiUrl: string): WikiLogin {
-  const url = new URL(apiUrl)
-  const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
-  const agent = createAgent(protocol, 4)
-
+  const target = httpTarget(apiUrl, MAX_SOCKETS)
   return async (credentials, signal) => {
-    const body = Buffer.from(JSON.stringify(credentials))
-    const response = await sendRequest(
-      {
-        protocol,
-        hostname: urlToHttpOptions(url).hostname ?? '',
-        port: url.port,
-        path: `${url.pathname.replace(/\/+$/, '')}/auth/login`,
-        method: 'POST',
-        headers: {
-          Accept: 'application/json',
-          'Content-Type': 'application/json',
-          'Content-Length': String(body.length),
-        },
-        body,
-        agent,
-      },
-      signal,
-    )
+    const request = { target, method: 'POST', path: '/auth/login', json: credentials } as const
+    const response = await sendRequest(request, signal)
     // All that matters is in the headers; this closes the connection.
     response.abort()
     return loginResult(response)
@@ -68,7 +48,7 @@ function loginResult({ status, headers }: HttpResponse): LoginResult {
   if (status === 429) {
     return { kind: 'limited', retryAfterMs: retryAfterMs(headers, Date.now()) ?? DEFAULT_RETRY_MS }
   }
-  throw new WikiError('bad-response', `The wiki answered the login with ${status}.`, { status })
+  throw new WikiError('bad-response', `The wiki answered the login with status ${status}.`, { status })
 }
 
 function authToken(cookies: readonly string[]): string | undefined {

@@ -4,7 +4,7 @@ import { WikiError } from './wiki.ts'
 const LEAST_DELAY_MS = 100
 const JITTER_MS = 200
 
-/** A proxy in front of the wiki, or the wiki itself, for a moment out of breath. */
+/** A proxy in front of the wiki, or the wiki itself, is overloaded or restarting for a moment. */
 const RETRYABLE_STATUSES: ReadonlySet<number | undefined> = new Set([429, 502, 503])
 /** The wiki restarts, or it closed an idle connection just as it was used again. */
 const RETRYABLE_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE'])
@@ -19,8 +19,8 @@ export interface RetryOptions {
 }
 
 /**
- * Makes an attempt and, if it fails in a way that a retry can cure, one more after a jittered delay, or after the one
- * that the wiki asked for where that fits in the time left. Attempts must be free of effects on the wiki.
+ * Makes an attempt and, if that fails in a way that passes, one more after a jittered delay, or after the one that the
+ * wiki asked for where that fits in the time left. Attempts must be free of effects on the wiki.
  * @throws what the last attempt, or `wait`, threw.
  */
 export async function retryOnce<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {

@@ -1,27 +1,22 @@
-import { urlToHttpOptions } from 'node:url'
 import { z } from 'zod'
-import { closeIdleConnections, createAgent } from './agent.ts'
-import { abortFailure, type HttpResponse, readWhole, sendRequest } from './http-request.ts'
+import { closeIdleConnections } from './agent.ts'
+import { abortFailure, type HttpResponse, httpTarget, readWhole, sendRequest } from './http-request.ts'
 import { retryOnce } from './retry.ts'
 import { retryAfterMs } from './retry-after.ts'
-import { type LargeAnswer, type Wiki, WikiError, type WikiFile, type WikiUser } from './wiki.ts'
+import { type LargeResponse, type Wiki, WikiError, type WikiFile, type WikiUser } from './wiki.ts'
 
-/** Many times the size of a real answer of `users/me` (docmost/exchanges/007: 1,079 bytes). */
+/** Many times the size of a real response of `users/me`: 1,079 bytes. */
 const MAX_ME_BYTES = 262_144
-/** Where only a signal limits the call: a longer delay that the wiki asks for is the caller's to wait. */
-const MAX_RETRY_DELAY_MS = 5_000
+/** Where only a signal limits the call: a longer delay that the wiki asks for is left to the caller. Readiness asks for 3 s. */
+const MAX_RETRY_DELAY_MS = 2_000
 const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-/** What may stand in a header; no token of the wiki has anything else. */
+/** What a header can hold; a token of the wiki has nothing else. */
 const TOKEN = /^[\x21-\x7e]+$/
 
 const meSchema = z.object({
   data: z.object({
-    // What is remembered of a user is small; real ones have UUIDs.
-    user: z.object({
-      id: z.string().min(1).max(100),
-      role: z.string().max(100),
-      workspaceId: z.string().max(100),
-    }),
+    // Bounded, as users are cached; real ids are UUIDs.
+    user: z.object({ id: z.string().min(1).max(100), role: z.string().max(100) }),
   }),
 })
 
@@ -36,46 +31,28 @@ export interface WikiClientOptions {
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** The wiki over its HTTP API (docmost/FACTS.md), with the caller's token as the only credential. */
+/** The wiki over its HTTP API (server/docmost/FACTS.md), with the caller's token as the only credential. */
 export function createWikiClient(options: WikiClientOptions): Wiki {
   const { apiUrl, maxSockets = 64, random = Math.random, wait = waitFor } = options
-  const url = new URL(apiUrl)
-  const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
-  const target = {
-    protocol,
-    // Gives an IPv6 address without its brackets.
-    hostname: urlToHttpOptions(url).hostname ?? '',
-    port: url.port,
-    agent: createAgent(protocol, maxSockets),
-  } as const
-  const basePath = url.pathname.replace(/\/+$/, '')
+  const target = httpTarget(apiUrl, maxSockets)
 
-  function request(token: string, method: 'GET' | 'POST', path: string, input: unknown, signal: AbortSignal) {
+  function send(token: string, method: 'GET' | 'POST', path: string, json: unknown, signal: AbortSignal) {
     if (!TOKEN.test(token)) throw unauthorized(undefined)
-    const body = input === undefined ? undefined : Buffer.from(JSON.stringify(input))
-    const headers: Record<string, string> = {
-      Authorization: `Bearer ${token}`,
-      'Accept-Encoding': 'identity',
-    }
-    if (body !== undefined) {
-      headers.Accept = 'application/json'
-      headers['Content-Type'] = 'application/json'
-      headers['Content-Length'] = String(body.length)
-    }
-    return sendRequest({ ...target, method, path: basePath + path, headers, body }, signal)
+    const headers = { Authorization: `Bearer ${token}`, 'Accept-Encoding': 'identity' }
+    return sendRequest({ target, method, path, headers, json }, signal)
   }
 
-  /** A POST whose answer is JSON. */
+  /** A POST whose response is JSON. */
   async function post(path: string, what: string, token: string, input: unknown, limits: PostLimits) {
     const { signal, maxBytes, large } = limits
     const response = await retryOnce(
-      async () => checked(await request(token, 'POST', path, input, signal), what),
+      async () => checked(await send(token, 'POST', path, input, signal), what),
       { random, timeLeftMs: () => MAX_RETRY_DELAY_MS, wait: (ms) => wait(ms, signal) },
     )
     const mediaType = response.headers['content-type']
     if (mediaType !== undefined && !/\bjson\b/i.test(mediaType)) {
       response.abort()
-      throw notTheApi('sent something else than JSON')
+      throw notTheApi('did not send JSON')
     }
     return readWhole(response, maxBytes, large)
   }
@@ -85,10 +62,13 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
       try {
         return userFrom(await post('/users/me', 'route', token, {}, { signal, maxBytes: MAX_ME_BYTES }))
       } catch (error) {
-        // The route exists on every wiki, so what lacks it is something else.
-        const isMissing =
-          error instanceof WikiError && (error.code === 'not-found' || error.code === 'rejected')
-        throw isMissing ? notTheApi(`answered users/me with ${error.status}`, error.status) : error
+        if (!(error instanceof WikiError)) throw error
+        // Every wiki has the route, and a user is small: anything else is not the wiki's API.
+        const { code, status } = error
+        if (code === 'too-large') throw notTheApi(`answered users/me with more than ${MAX_ME_BYTES} bytes`)
+        if (code === 'not-found' || code === 'rejected')
+          throw notTheApi(`answered users/me with ${status}`, status)
+        throw error
       }
     },
 
@@ -103,7 +83,7 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
         const response = await retryOnce(
           async () => {
             const path = `/files/${attachmentId}/file`
-            return checked(await request(token, 'GET', path, undefined, limit.signal), 'file')
+            return checked(await send(token, 'GET', path, undefined, limit.signal), 'file')
           },
           { random, timeLeftMs: limit.leftMs, wait: (ms) => wait(ms, limit.signal) },
         )
@@ -123,10 +103,10 @@ export function createWikiClient(options: WikiClientOptions): Wiki {
 interface PostLimits {
   readonly maxBytes: number
   readonly signal: AbortSignal
-  readonly large?: LargeAnswer
+  readonly large?: LargeResponse
 }
 
-/** Gives the answer back when it is a plain 200; otherwise ends it. @throws {WikiError} */
+/** The response when it is a plain 200; otherwise ends it. @throws {WikiError} */
 function checked(response: HttpResponse, what: string): HttpResponse {
   const error = statusError(response, what) ?? encodingError(response)
   if (error === undefined) return response
@@ -161,11 +141,11 @@ function statusError({ status, headers }: HttpResponse, what: string): WikiError
   return new WikiError('bad-response', `The wiki answered with an unexpected status (${status}).`, { status })
 }
 
-/** None was asked for, and the cap and the hash are of the bytes themselves. */
+/** Identity was asked for, and caps and hashes are of the identity bytes. */
 function encodingError({ status, headers }: HttpResponse): WikiError | undefined {
   const encoding = headers['content-encoding']
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return undefined
-  const message = 'The wiki, or a proxy before it, sent an encoded body though none was asked for.'
+  const message = 'The wiki, or a proxy before it, sent an encoded body although identity was asked for.'
   return new WikiError('bad-response', message, { status })
 }
 
@@ -174,7 +154,7 @@ function unauthorized(status: 401 | undefined): WikiError {
   return new WikiError('unauthorized', message, status === undefined ? {} : { status })
 }
 
-/** The wiki answers unknown GETs with its app's page and unknown POSTs with 404 (docmost/FACTS.md). */
+/** The wiki answers unknown GETs with its app's page and unknown POSTs with 404 (server/docmost/FACTS.md, "Routes"). */
 function notTheApi(what: string, status: number | undefined = 200): WikiError {
   const message = `The wiki ${what}: is DOCMOST_API_URL its API, with /api at the end?`
   return new WikiError('bad-response', message, { status })
@@ -192,24 +172,20 @@ function userFrom(response: Buffer): WikiUser {
   return result.data.data.user
 }
 
-/** A signal that is aborted after `timeoutMs` or with `outer`, whichever comes first. */
+/** A signal that is aborted after `timeoutMs` or with `outer`. To be ended, or its timer would outlive the download. */
 function startTimeLimit(timeoutMs: number, outer: AbortSignal) {
   const controller = new AbortController()
   const endsAt = performance.now() + timeoutMs
-  const end = () => {
-    clearTimeout(timer)
-    outer.removeEventListener('abort', onAbort)
-  }
-  const onAbort = () => {
-    end()
-    controller.abort(outer.reason)
-  }
+  const onAbort = () => controller.abort(outer.reason)
   const timer = setTimeout(() => {
-    end()
     controller.abort(new WikiError('timeout', `The download took longer than ${timeoutMs} ms.`))
   }, timeoutMs)
   if (outer.aborted) onAbort()
   else outer.addEventListener('abort', onAbort, { once: true })
+  const end = () => {
+    clearTimeout(timer)
+    outer.removeEventListener('abort', onAbort)
+  }
   return { signal: controller.signal, end, leftMs: () => endsAt - performance.now() }
 }
 

@@ -1,4 +1,4 @@
-/** Why the wiki did not give what was asked for. Translated once, at the edge. */
+/** Why the wiki did not give what was asked for. */
 export type WikiErrorCode =
   /** 401: the token is missing, expired or revoked. */
   | 'unauthorized'
@@ -8,18 +8,18 @@ export type WikiErrorCode =
   | 'rate-limited'
   /** Another 4xx than those above. */
   | 'rejected'
-  /** An answer that is none: 5xx, a redirect, HTML where JSON belongs, a truncated or encoded body, … */
+  /** 5xx, a redirect, HTML where JSON belongs, a truncated or encoded body, … */
   | 'bad-response'
-  /** The answer is over its cap. */
+  /** The response is over its cap. */
   | 'too-large'
-  /** No connection, or it broke before the answer's headers. */
+  /** No connection, or it broke before the response's headers. */
   | 'unreachable'
   | 'timeout'
 
 export class WikiError extends Error {
   override readonly name = 'WikiError'
   readonly code: WikiErrorCode
-  /** HTTP status of the wiki's answer, where there was one. */
+  /** HTTP status of the wiki's response, where there was one. */
   readonly status: number | undefined
   /** What a 429 or 503 asked for, in milliseconds. */
   readonly retryAfterMs: number | undefined
@@ -37,14 +37,20 @@ export class WikiError extends Error {
   }
 }
 
-/** Who a token belongs to, from `users/me`. */
+/** The wiki sends its responses in chunks of a few bytes, which holds the event loop for a hundred times as long. */
+export class TinyChunksError extends WikiError {
+  constructor() {
+    super('bad-response', 'The wiki sent a response in chunks of a few bytes.')
+  }
+}
+
+/** The user of a token, from `users/me`. */
 export interface WikiUser {
   readonly id: string
   readonly role: string
-  readonly workspaceId: string
 }
 
-/** A file's answer whose headers have arrived; the body is read once, or the iteration is ended early (which aborts it). */
+/** A file whose headers have arrived. Read the body once, or end the iteration early, which aborts it. */
 export interface WikiFile {
   /** The `Content-Type`, if any. */
   readonly mediaType: string | undefined
@@ -54,11 +60,11 @@ export interface WikiFile {
   readonly body: AsyncIterable<Buffer>
 }
 
-/** Asks before it holds a large answer; meanwhile its body waits in the wiki's socket. */
-export interface LargeAnswer {
-  /** Up to so many bytes are held without asking. */
+/** The queue for large responses: while one waits, its body waits in the wiki's socket. */
+export interface LargeResponse {
+  /** Responses of up to so many bytes need no place in the queue. */
   readonly bytes: number
-  /** Awaited once, before more are. */
+  /** Awaited once, before more bytes are held. */
   acquire(): Promise<void>
 }
 
@@ -67,16 +73,16 @@ export interface Wiki {
   /** @throws {WikiError} */
   me(token: string, signal: AbortSignal): Promise<WikiUser>
   /**
-   * The raw bytes of the answer of `pages/info`: valid or not, JSON or not, that is for the reader to find out.
+   * The raw bytes of the response of `pages/info`, not yet checked to be JSON.
    * @param pageId a UUID or a slugId.
-   * @param maxBytes cap on the answer.
+   * @param maxBytes cap on the response.
    * @throws {WikiError}
    * @throws what `large.acquire` rejects with.
    */
   page(
     token: string,
     pageId: string,
-    options: { maxBytes: number; signal: AbortSignal; large?: LargeAnswer },
+    options: { maxBytes: number; signal: AbortSignal; large?: LargeResponse },
   ): Promise<Buffer>
   /**
    * `GET /files/<attachmentId>/file`. Resolves when the headers are there.

@@ -13,7 +13,7 @@ import { type AppRouter, appRouter } from '../rpc/router.ts'
 import { registerLogin } from './login-route.ts'
 import { registerPage } from './page.ts'
 import { refuse } from './refuse.ts'
-import { guardRequests } from './request-guard.ts'
+import { guardOrigin, guardRequests } from './request-guard.ts'
 
 /** Inputs are page ids and links: small. */
 const MAX_REQUEST_BYTES = 16 * 1024
@@ -21,7 +21,7 @@ const MAX_REQUEST_BYTES = 16 * 1024
 export interface InternalLimits {
   /** Until the head of a request is there. */
   readonly headersTimeoutMs: number
-  /** Until the whole request is there; its answer may take longer. */
+  /** Until the whole request is there; the response may take longer. */
   readonly requestTimeoutMs: number
   readonly maxConnections: number
 }
@@ -35,6 +35,8 @@ const DEFAULT_LIMITS: InternalLimits = {
 export interface InternalListenerOptions {
   readonly service: SandboxService
   readonly log: Logger
+  /** Milliseconds. */
+  readonly now: () => number
   /** `Host` names accepted besides IP literals and `localhost`, lower case. */
   readonly hosts: readonly string[]
   readonly readiness: () => Promise<Readiness>
@@ -52,6 +54,7 @@ export interface InternalListenerOptions {
 export function createInternalListener({
   service,
   log,
+  now,
   hosts,
   readiness,
   metrics,
@@ -64,7 +67,7 @@ export function createInternalListener({
     requestTimeout: limits.requestTimeoutMs,
     http: {
       headersTimeout: limits.headersTimeoutMs,
-      // Node looks for late requests this often; its default of 30 s would treble the limits.
+      // Node looks for late requests this often; by default every 30 s, which would treble the limits.
       connectionsCheckingInterval: Math.max(1, Math.min(2_000, limits.headersTimeoutMs / 4)),
     },
     routerOptions: { maxParamLength: 100 },
@@ -78,7 +81,12 @@ export function createInternalListener({
   app.server.maxConnections = limits.maxConnections
   guardRequests(app, { hosts, maxBodyBytes: MAX_REQUEST_BYTES })
   app.setNotFoundHandler((_request, reply) =>
-    refuse(reply, 404, "There is nothing here; the RPC is at /trpc, the operator's page at /."),
+    refuse(
+      reply,
+      404,
+      "There is nothing here; the RPC is at /trpc, the operator's page at /.",
+      'no-such-route',
+    ),
   )
   app.setErrorHandler((error: { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
@@ -102,27 +110,30 @@ export function createInternalListener({
       .headers({ 'cache-control': 'no-store', 'content-type': metrics.contentType })
       .send(await metrics.text()),
   )
-  registerLogin(app, { login, now: service.now })
+  registerLogin(app, login, now)
   registerPage(app, pageFolder)
 
-  app.register(fastifyTRPCPlugin, {
-    prefix: '/trpc',
-    trpcOptions: {
-      router: appRouter,
-      maxBatchSize: 1,
-      createContext: ({ req }): RpcContext => ({
-        service,
-        token: bearerToken(req.headers.authorization),
-        requestId: req.id,
-      }),
-      onError: ({ error, path, ctx }) => {
-        if (!isUnexpected(error)) return
-        log.error(
-          { requestId: ctx?.requestId, procedure: path, err: error.cause ?? error },
-          'unexpected error in a call',
-        )
-      },
-    } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
+  app.register(async (scope) => {
+    guardOrigin(scope)
+    scope.register(fastifyTRPCPlugin, {
+      prefix: '/trpc',
+      trpcOptions: {
+        router: appRouter,
+        maxBatchSize: 1,
+        createContext: ({ req }): RpcContext => ({
+          service,
+          token: bearerToken(req.headers.authorization),
+          requestId: req.id,
+        }),
+        onError: ({ error, path, ctx }) => {
+          if (!isUnexpected(error)) return
+          log.error(
+            { requestId: ctx?.requestId, procedure: path, err: error.cause ?? error },
+            'unexpected error in a call',
+          )
+        },
+      } satisfies FastifyTRPCPluginOptions<AppRouter>['trpcOptions'],
+    })
   })
   endConnectionsAtStop(app)
   return app
@@ -130,7 +141,7 @@ export function createInternalListener({
 
 /**
  * At a stop, ends each connection as soon as no request is under way on it. Node alone would wait for those that have
- * never sent a request, such as clients open ahead of need, and for those that only become idle after `close`.
+ * never sent a request, such as clients open in advance, and for those that only become idle after `close`.
  */
 function endConnectionsAtStop(app: FastifyInstance): void {
   const idle = new Set<Socket>()

@@ -4,9 +4,9 @@ import type { LoginResult, WikiLogin } from '../docmost/login.ts'
 import { WikiError } from '../docmost/wiki.ts'
 import { type AttemptLimits, createAttemptLimit } from './attempt-limit.ts'
 import { refuse } from './refuse.ts'
-import { isFromThisOrigin, isJson } from './request-head.ts'
+import { isFromThisOrigin, isJson } from './request-guard.ts'
 
-/** The wiki's own limit is about five logins a minute (docmost/FACTS.md), and this service is one address to it. */
+/** The wiki takes about five logins a minute from one address (server/docmost/FACTS.md, "Auth"): this service is one. */
 const LIMITS: AttemptLimits = { perAddress: 5, total: 20, windowMs: 60_000 }
 const LOGIN_TIMEOUT_MS = 10_000
 
@@ -16,11 +16,11 @@ const credentialsSchema = z.object({
 })
 
 /**
- * `POST /login {email, password}` → `{token}`: passes one attempt on to the wiki, whose own answer holds the token in a
- * cookie of the wiki's origin, out of the operator's page's reach. Nothing of it is logged or kept.
+ * `POST /login {email, password}` → `{token}`: passes one attempt on to the wiki, whose own response holds the token in a
+ * cookie of the wiki's origin, which the operator's page cannot read. Nothing of it is logged or kept.
  */
-export function registerLogin(app: FastifyInstance, options: { login: WikiLogin; now: () => number }): void {
-  const waitMs = createAttemptLimit(LIMITS, options.now)
+export function registerLogin(app: FastifyInstance, login: WikiLogin, now: () => number): void {
+  const waitMs = createAttemptLimit(LIMITS, now)
 
   app.post('/login', async (request, reply) => {
     if (!isJson(request.headers)) return refuse(reply, 415, 'Send e-mail and password as application/json.')
@@ -31,7 +31,7 @@ export function registerLogin(app: FastifyInstance, options: { login: WikiLogin;
     const wait = waitMs(request.ip)
     if (wait > 0) return refuseUntil(reply, wait, 'Too many attempts to sign in here')
     try {
-      return answer(reply, await options.login(credentials.data, AbortSignal.timeout(LOGIN_TIMEOUT_MS)))
+      return sendResult(reply, await login(credentials.data, AbortSignal.timeout(LOGIN_TIMEOUT_MS)))
     } catch (error) {
       if (!(error instanceof WikiError)) throw error
       return error.code === 'timeout'
@@ -41,7 +41,7 @@ export function registerLogin(app: FastifyInstance, options: { login: WikiLogin;
   })
 }
 
-function answer(reply: FastifyReply, result: LoginResult): FastifyReply {
+function sendResult(reply: FastifyReply, result: LoginResult): FastifyReply {
   switch (result.kind) {
     case 'token':
       return reply.header('cache-control', 'no-store').send({ token: result.token })

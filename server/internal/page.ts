@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 
 /**
  * Nothing but the page's own files and calls. `data:` is for its icon. Nothing in it makes markup from text, so no
@@ -30,38 +30,27 @@ const HEADERS = {
 }
 
 const MEDIA_TYPES: Record<string, string> = {
-  html: 'text/html; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
 }
 
 /** In the order of preference. */
 const CODINGS = [
-  { name: 'br', extension: '.br' },
-  { name: 'gzip', extension: '.gz' },
+  ['br', '.br'],
+  ['gzip', '.gz'],
 ] as const
-
-interface Variant {
-  readonly bytes: Buffer
-  /** A strong validator is of one encoding (RFC 9110 §8.8.1). */
-  readonly etag: string
-}
-
-interface PageFile {
-  readonly mediaType: string
-  readonly cacheControl: string
-  readonly plain: Variant
-  readonly coded: ReadonlyMap<string, Variant>
-}
 
 /**
  * Serves the operator's page at `/` and its files at `/assets/`, from memory, compressed when it was built. Without a
  * build it says how to make one.
+ *
+ * Not by `@fastify/static`: its tags are made of size and modification time, and the files of an npm package all have
+ * the same time, so after an update a browser would be told 304 for the old page.
  * @param folder where the page was built to; found by itself when left out.
  */
 export function registerPage(app: FastifyInstance, folder = builtPage()): void {
-  const index = folder === undefined ? undefined : readPageFile(folder, 'index.html', 'no-cache')
-  if (folder === undefined || index === undefined) {
+  if (folder === undefined || !existsSync(join(folder, 'index.html'))) {
     app.get('/', (_request, reply) =>
       reply
         .code(503)
@@ -70,11 +59,10 @@ export function registerPage(app: FastifyInstance, folder = builtPage()): void {
     )
     return
   }
-  app.get('/', (request, reply) => sendFile(request, reply, index))
+  registerFile(app, '/', join(folder, 'index.html'), 'no-cache')
   // Their names carry the hash of their contents.
   for (const name of readdirSync(join(folder, 'assets'))) {
-    const file = readPageFile(folder, `assets/${name}`, 'public, max-age=31536000, immutable')
-    if (file !== undefined) app.get(`/assets/${name}`, (request, reply) => sendFile(request, reply, file))
+    registerFile(app, `/assets/${name}`, join(folder, 'assets', name), 'public, max-age=31536000, immutable')
   }
 }
 
@@ -85,39 +73,39 @@ function builtPage(): string | undefined {
     .find((folder) => existsSync(join(folder, 'index.html')))
 }
 
-/** `undefined` for files that are no part of the page themselves, such as the compressed ones. */
-function readPageFile(folder: string, name: string, cacheControl: string): PageFile | undefined {
-  const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf('.') + 1)]
-  const path = join(folder, name)
-  if (mediaType === undefined || !existsSync(path)) return undefined
-  const coded = new Map<string, Variant>()
-  for (const { name: coding, extension } of CODINGS) {
-    if (existsSync(path + extension)) coded.set(coding, variant(readFileSync(path + extension)))
-  }
-  return { mediaType, cacheControl, plain: variant(readFileSync(path)), coded }
+/** Does nothing for files that are no part of the page themselves, such as the compressed ones. */
+function registerFile(app: FastifyInstance, url: string, path: string, cacheControl: string): void {
+  const mediaType = MEDIA_TYPES[extname(path)]
+  if (mediaType === undefined) return
+  const plain = readVariant(path, undefined)
+  const coded = CODINGS.filter(([, suffix]) => existsSync(path + suffix)).map(([coding, suffix]) =>
+    readVariant(path + suffix, coding),
+  )
+  app.get(url, (request, reply) => {
+    const accepted = acceptedCodings(request.headers['accept-encoding'])
+    const { coding, bytes, etag } = coded.find(({ coding }) => accepted.has(coding)) ?? plain
+    reply.headers({ ...HEADERS, 'cache-control': cacheControl, etag, vary: 'Accept-Encoding' })
+    if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    if (coding !== undefined) reply.header('content-encoding', coding)
+    return reply.header('content-type', mediaType).send(bytes)
+  })
 }
 
-function variant(bytes: Buffer): Variant {
-  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
-}
-
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
-  const coding = CODINGS.find(({ name }) => file.coded.has(name) && accepts(request, name))?.name
-  const { bytes, etag } = (coding === undefined ? undefined : file.coded.get(coding)) ?? file.plain
-  reply.headers({ ...HEADERS, 'cache-control': file.cacheControl, etag, vary: 'Accept-Encoding' })
-  if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send()
-  if (coding !== undefined) reply.header('content-encoding', coding)
-  return reply.header('content-type', file.mediaType).send(bytes)
+function readVariant<Coding extends string | undefined>(path: string, coding: Coding) {
+  const bytes = readFileSync(path)
+  const hash = createHash('sha256').update(bytes).digest('base64url')
+  // A strong validator is of one encoding (RFC 9110 §8.8.1).
+  return { coding, bytes, etag: `"${hash.slice(0, 22)}"` }
 }
 
 /** RFC 9110 §12.5.3; a weight of 0 is a refusal. */
-function accepts(request: FastifyRequest, coding: string): boolean {
-  const header = request.headers['accept-encoding']
-  const codings = (Array.isArray(header) ? header.join() : (header ?? '')).toLowerCase().split(',')
-  return codings.some((part) => {
-    const [name = '', ...parameters] = part.split(';').map((piece) => piece.trim())
-    return name === coding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
-  })
+function acceptedCodings(header: string | string[] = ''): ReadonlySet<string> {
+  const codings = String(header).toLowerCase().split(',')
+  return new Set(
+    codings
+      .filter((coding) => !/;\s*q=0(\.0*)?\s*$/.test(coding))
+      .map((coding) => coding.replace(/;.*/s, '').trim()),
+  )
 }
 
 /** RFC 9110 §13.1.2: weak comparison, `*`, lists. */

@@ -1,11 +1,12 @@
+import type { Clock } from '../clock.ts'
 import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
-import type { Wiki } from '../docmost/wiki.ts'
-import { WikiError } from '../docmost/wiki.ts'
+import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Store } from '../store/store.ts'
+import type { Counters } from './counters.ts'
 
-/** The wiki's last answer counts for this long; then it is asked anew. */
-const WIKI_WORD_MS = 15_000
-const WIKI_CHECK_MS = 3_000
+/** What the wiki's last response said of it holds for this long; then it is asked anew. */
+const WIKI_CHECK_AFTER_MS = 15_000
+const WIKI_CHECK_TIMEOUT_MS = 3_000
 /** With less than this share of the store free or evictable, most pages would be refused. */
 const LEAST_ROOM = 1 / 64
 
@@ -16,80 +17,77 @@ export interface Readiness {
 }
 
 export interface Health {
-  /** To be told of every call to the wiki. */
-  noteWiki(observation: WikiObservation): void
   /** From now on not ready: the service is stopping. */
   stopping(): void
   readiness(): Promise<Readiness>
 }
 
+type WikiState = Pick<WikiObservation, 'call' | 'outcome'> & { readonly at: number }
+
 /** Whether the service can take stashes now, and if not which part is in the way. */
 export function createHealth(options: {
   store: Store
-  /** Asked when it has not been used for a while. */
+  /** Asked when no call has shown for a while how the wiki is. Not the instrumented one: probes are no calls. */
   wiki: Wiki
-  /** Milliseconds since the epoch. */
-  now: () => number
+  counters: Counters
+  clock: Clock
 }): Health {
-  const { store, wiki, now } = options
+  const { store, wiki, counters, clock } = options
   let isStopping = false
-  let wikiWord = { at: Number.NEGATIVE_INFINITY, text: 'ok' }
-  let asking: Promise<void> | undefined
+  let probe: WikiState | undefined
+  let probing: Promise<void> | undefined
 
-  const noteWiki = ({ call, outcome }: Pick<WikiObservation, 'call' | 'outcome'>) => {
-    const text = wikiTrouble(call, outcome)
-    if (text !== undefined) wikiWord = { at: now(), text }
-  }
+  /** The latest of what says something of the wiki. */
+  const wikiState = () =>
+    [probe, ...Object.values(counters.wikiCalls).map((calls) => calls.findLast(isTelling))]
+      .filter((state) => state !== undefined)
+      .sort((a, b) => a.at - b.at)
+      .at(-1)
 
-  /** A token that no wiki knows: to be told so is to have reached it. */
-  const askWiki = async () => {
-    try {
-      await wiki.me('readiness', AbortSignal.timeout(WIKI_CHECK_MS))
-      noteWiki({ call: 'me', outcome: 'ok' })
-    } catch (error) {
-      noteWiki({ call: 'me', outcome: error instanceof WikiError ? error.code : 'timeout' })
-    }
+  /** Sends a token that no wiki knows: to be told so is to have reached the wiki. */
+  const probeWiki = async () => {
+    const outcome = await wiki.me('readiness', AbortSignal.timeout(WIKI_CHECK_TIMEOUT_MS)).then(
+      () => 'ok' as const,
+      (error: unknown) => (error instanceof WikiError ? error.code : 'timeout'),
+    )
+    probe = { call: 'me', outcome, at: clock.now() }
   }
 
   return {
-    noteWiki,
     stopping() {
       isStopping = true
     },
     async readiness() {
-      if (now() - wikiWord.at > WIKI_WORD_MS) {
-        asking ??= askWiki().finally(() => {
-          asking = undefined
+      if (clock.now() - (wikiState()?.at ?? Number.NEGATIVE_INFINITY) > WIKI_CHECK_AFTER_MS) {
+        probing ??= probeWiki().finally(() => {
+          probing = undefined
         })
-        await asking
+        await probing
       }
       const { maxTotalBytes, freeBytes, evictableBytes, nextExpiry } = await store.stats()
+      const until =
+        nextExpiry === undefined ? '' : `, the next stash expires at ${clock.date(nextExpiry).toISOString()}`
       const checks = {
         listening: isStopping ? 'the service is stopping' : 'ok',
         room:
           freeBytes + evictableBytes >= maxTotalBytes * LEAST_ROOM
             ? 'ok'
-            : `the store is full: ${freeBytes} of ${maxTotalBytes} bytes free${nextExpiry === undefined ? '' : `, the next stash expires at ${new Date(nextExpiry).toISOString()}`}`,
-        wiki: wikiWord.text,
+            : `the store is full: ${freeBytes} of ${maxTotalBytes} bytes free${until}`,
+        wiki: TROUBLES[wikiState()?.outcome ?? 'ok'] ?? 'ok',
       }
       return { isReady: Object.values(checks).every((text) => text === 'ok'), checks }
     },
   }
 }
 
-/** What a call's outcome says of the wiki: `ok`, its trouble, or `undefined` when it says nothing. */
-function wikiTrouble(call: WikiObservation['call'], outcome: WikiObservation['outcome']): string | undefined {
-  switch (outcome) {
-    case 'aborted':
-      return undefined
-    case 'unreachable':
-      return 'the wiki cannot be reached: check DOCMOST_API_URL and that the wiki runs'
-    case 'timeout':
-      // One slow download says nothing of the wiki as a whole.
-      return call === 'file' ? undefined : 'the wiki does not answer in time'
-    case 'bad-response':
-      return call === 'file' ? undefined : 'the wiki fails, or DOCMOST_API_URL is not its API'
-    default:
-      return 'ok'
-  }
+/** Any other outcome shows that the wiki answers. */
+const TROUBLES: Partial<Record<WikiObservation['outcome'], string>> = {
+  unreachable: 'the wiki cannot be reached: check DOCMOST_API_URL and that the wiki runs',
+  timeout: 'the wiki does not answer in time',
+  'bad-response': 'the wiki fails, or DOCMOST_API_URL is not its API',
+}
+
+/** One slow or broken download says nothing of the wiki as a whole. */
+function isTelling({ call, outcome }: WikiState): boolean {
+  return call !== 'file' || (outcome !== 'timeout' && outcome !== 'bad-response')
 }

@@ -1,17 +1,14 @@
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { type Logger, pino } from 'pino'
+import type { LogDestination } from './log-destination.ts'
 
 export type { Logger }
 
-/**
- * The service's log: one JSON object a line.
- * @param destination standard output by default.
- */
-export function createLog(level: string, destination?: DestinationStream): Logger {
-  const options = { level, base: null, serializers: { err: errorForLog } }
-  return destination === undefined ? pino(options) : pino(options, destination)
+/** The service's log: one JSON object a line. */
+export function createLog(level: string, destination: LogDestination): Logger {
+  return pino({ level, base: null, serializers: { err: errorForLog } }, destination)
 }
 
-/** What the log may show of an error: enough to find its place, with every secret taken out. */
+/** What the log may show of an error: enough to find its place, and no secret. */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: withoutSecrets(String(error)) }
   const code: unknown = 'code' in error ? error.code : undefined
@@ -34,7 +31,7 @@ function framesOf(error: Error): string {
 }
 
 /**
- * Cuts blob ids to their first eight characters, and takes out bearer tokens, JSON Web Tokens and the queries of URLs.
+ * Cuts blob ids to their first eight characters, and takes out bearer tokens, JSON Web Tokens and the values of `token=` and the like.
  * A last guard for the text of unexpected errors: what is logged on purpose never holds one.
  */
 export function withoutSecrets(text: string): string {

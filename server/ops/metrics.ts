@@ -1,142 +1,115 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { DeliveryCounters } from '../delivery/counters.ts'
-import type { WikiObservation } from '../docmost/instrumented-wiki.ts'
-import type { StashCounters, StashOutcome } from '../stash/counters.ts'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Store, StoreStats } from '../store/store.ts'
+import type { Counters } from './counters.ts'
+import type { LogDestination } from './log-destination.ts'
 
 export interface Metrics {
   readonly contentType: string
-  /** Everything in Prometheus' text format. Who asks while it is being put together gets the same. */
+  /** Everything in Prometheus' text format. Requests that come while it is being put together share it. */
   text(): Promise<string>
-  noteStash(stash: { outcome: StashOutcome; durationMs: number }): void
-  noteWiki(observation: WikiObservation): void
 }
 
-/** A page of a few pictures takes tens of milliseconds; 45 s is the default time limit. */
-const STASH_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 45]
-const WIKI_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+type Source = Counters & { readonly store: StoreStats; readonly log: LogDestination }
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number]
 
-/**
- * The service's metrics. Gauges and counters are read from the store and the counters when they are asked for: nothing
- * is counted twice. No label carries an id.
- */
-export function createMetrics(sources: {
-  store: Store
-  stashes: StashCounters
-  deliveries: DeliveryCounters
-}): Metrics {
-  const { store, stashes, deliveries } = sources
-  const registry = new Registry()
-  const registers = [registry]
-
-  const fromStore: ((stats: StoreStats) => void)[] = []
-
-  const storeGauge = (name: string, help: string, value: (stats: StoreStats) => number) => {
-    const gauge = new Gauge({ name: `blob_sandbox_${name}`, help, registers })
-    fromStore.push((stats) => gauge.set(value(stats)))
-  }
-  const storeCounter = (name: string, help: string, value: (stats: StoreStats) => number) => {
-    const total = new Counter({ name: `blob_sandbox_${name}_total`, help, registers })
-    fromStore.push((stats) => setTotal(total, {}, value(stats)))
-  }
-  const counter = <Label extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly Label[],
-    values: () => Iterable<readonly [Partial<Record<Label, string>>, number]>,
-  ) =>
-    new Counter<Label>({
-      name: `blob_sandbox_${name}_total`,
-      help,
-      registers,
-      labelNames: [...labelNames],
-      collect() {
-        this.reset()
-        for (const [labels, value] of values()) this.inc(labels, value)
-      },
-    })
-
-  storeGauge('store_max_bytes', 'Cap on bytes held and reserved.', (stats) => stats.maxTotalBytes)
-  storeGauge('store_held_bytes', 'Distinct bytes stored.', (stats) => stats.heldBytes)
-  storeGauge(
+/** Names without the prefix `blob_sandbox_`, and for counters without the suffix `_total`. */
+const GAUGES: readonly (readonly [name: string, help: string, value: (source: Source) => number])[] = [
+  ['store_max_bytes', 'Cap on bytes held and reserved.', ({ store }) => store.maxTotalBytes],
+  ['store_held_bytes', 'Distinct bytes stored.', ({ store }) => store.heldBytes],
+  [
     'store_reserved_bytes',
     'Bytes claimed by stashes being put together.',
-    (stats) => stats.reservedBytes,
-  )
-  storeGauge(
+    ({ store }) => store.reservedBytes,
+  ],
+  [
     'store_evictable_bytes',
     'Bytes of delivered stashes that may go when room is needed.',
-    (stats) => stats.evictableBytes,
-  )
-  storeGauge('store_held_blobs', 'Blobs stored.', (stats) => stats.blobs)
-  storeGauge(
+    ({ store }) => store.evictableBytes,
+  ],
+  ['store_held_blobs', 'Blobs stored.', ({ store }) => store.blobs],
+  [
     'store_reserved_blobs',
     'Blobs being written for stashes being put together.',
-    (stats) => stats.reservedBlobs,
-  )
-  storeGauge('store_stashes', 'Stashes stored.', (stats) => stats.stashes)
-  storeGauge('open_responses', 'Deliveries under way.', (stats) => stats.openResponses)
-  new Gauge({
-    name: 'blob_sandbox_running_stashes',
-    help: 'Calls of stash being worked on.',
-    registers,
-    collect() {
-      this.set(stashes.running)
-    },
-  })
+    ({ store }) => store.reservedBlobs,
+  ],
+  ['store_stashes', 'Stashes stored.', ({ store }) => store.stashes],
+  ['open_responses', 'Deliveries under way.', ({ store }) => store.openResponses],
+  ['running_stashes', 'Calls of stash being worked on.', ({ stashes }) => stashes.running],
+]
 
-  storeCounter('evictions', 'Stashes evicted to make room.', (stats) => stats.stashesEvicted)
-  storeCounter('expiries', 'Stashes whose life ended.', (stats) => stats.stashesExpired)
-  storeCounter('drops', 'Stashes dropped on request.', (stats) => stats.stashesDropped)
-  counter('stashes', 'Calls of stash by how they ended.', ['outcome'], function* () {
-    for (const [outcome, value] of Object.entries(stashes.byOutcome)) yield [{ outcome }, value]
-  })
-  counter(
+const COUNTERS: readonly (readonly [
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  samples: (source: Source) => readonly Sample[],
+])[] = [
+  ['evictions', 'Stashes evicted to make room.', [], ({ store }) => [[{}, store.stashesEvicted]]],
+  ['expiries', 'Stashes whose life ended.', [], ({ store }) => [[{}, store.stashesExpired]]],
+  ['drops', 'Stashes dropped on request.', [], ({ store }) => [[{}, store.stashesDropped]]],
+  [
+    'stashes',
+    'Calls of stash by how they ended.',
+    ['outcome'],
+    ({ stashes }) => Object.entries(stashes.byOutcome).map(([outcome, value]) => [{ outcome }, value]),
+  ],
+  [
     'files',
     'Files of stashed pages by what became of them; reason is empty for those mirrored.',
     ['outcome', 'reason'],
-    function* () {
-      yield [{ outcome: 'mirrored', reason: '' }, stashes.filesMirrored]
-      for (const [reason, value] of Object.entries(stashes.filesFailed)) {
-        yield [{ outcome: 'failed', reason }, value]
-      }
-    },
-  )
-  counter('deliveries', 'Answers of the public listener by HTTP status.', ['status'], function* () {
-    for (const [status, value] of Object.entries(deliveries.byStatus)) yield [{ status }, value]
-  })
-  counter(
+    ({ stashes }) => [
+      [{ outcome: 'mirrored', reason: '' }, stashes.filesMirrored],
+      ...Object.entries(stashes.filesFailed).map(
+        ([reason, value]): Sample => [{ outcome: 'failed', reason }, value],
+      ),
+    ],
+  ],
+  [
+    'deliveries',
+    'Responses of the public listener by HTTP status.',
+    ['status'],
+    ({ deliveries }) => Object.entries(deliveries.byStatus).map(([status, value]) => [{ status }, value]),
+  ],
+  [
     'deliveries_ended',
     'Deliveries of a body by whether all of it left the process.',
     ['outcome'],
-    function* () {
-      yield [{ outcome: 'completed' }, deliveries.completed]
-      yield [{ outcome: 'aborted' }, deliveries.aborted]
-    },
-  )
-  counter('delivered_bytes', 'Body bytes of blobs sent.', [], () => [[{}, deliveries.bytes]])
+    ({ deliveries }) => [
+      [{ outcome: 'completed' }, deliveries.completed],
+      [{ outcome: 'aborted' }, deliveries.aborted],
+    ],
+  ],
+  ['delivered_bytes', 'Body bytes of blobs sent.', [], ({ deliveries }) => [[{}, deliveries.bytes]]],
+  [
+    'dropped_log_lines',
+    'Log lines that could not be written.',
+    [],
+    ({ log }) => [[{}, log.droppedLines ?? 0]],
+  ],
+]
 
-  const stashDuration = new Histogram({
-    name: 'blob_sandbox_stash_duration_seconds',
-    help: 'Duration of calls of stash, waiting included, by how they ended.',
-    registers,
-    labelNames: ['outcome'],
-    buckets: STASH_SECONDS,
+/** The store's gauges, the counters and the process's own metrics. No label carries an id. */
+export function createMetrics(store: Store, counters: Counters, log: LogDestination): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const gauges = GAUGES.map(([name, help, value]) => {
+    const gauge = new Gauge({ name: `blob_sandbox_${name}`, help, registers })
+    return (source: Source) => gauge.set(value(source))
   })
-  const wikiDuration = new Histogram({
-    name: 'blob_sandbox_wiki_duration_seconds',
-    help: "Time until the wiki's answer (of a file until its headers) by call and outcome.",
-    registers,
-    labelNames: ['call', 'outcome'],
-    buckets: WIKI_SECONDS,
+  const totals = COUNTERS.map(([name, help, labelNames, samples]) => {
+    const counter = new Counter({ name: `blob_sandbox_${name}_total`, help, labelNames, registers })
+    return (source: Source) => {
+      counter.reset()
+      for (const [labels, value] of samples(source)) counter.inc(labels, value)
+    }
   })
+  registry.registerMetric(counters.stashSeconds)
+  registry.registerMetric(counters.wikiSeconds)
 
-  const ofProcess = processRegistry()
   /** The store is asked once: its numbers fit together, and some take a walk over all that it holds. */
   const scrape = async () => {
-    const stats = await store.stats()
-    for (const set of fromStore) set(stats)
-    return `${await registry.metrics()}\n${await ofProcess.metrics()}`
+    const source = { ...counters, log, store: await store.stats() }
+    for (const update of [...gauges, ...totals]) update(source)
+    return `${await registry.metrics()}\n${await processRegistry().metrics()}`
   }
   let scraping: Promise<string> | undefined
   return {
@@ -147,14 +120,7 @@ export function createMetrics(sources: {
       })
       return scraping
     },
-    noteStash: ({ outcome, durationMs }) => stashDuration.observe({ outcome }, durationMs / 1000),
-    noteWiki: ({ call, outcome, durationMs }) => wikiDuration.observe({ call, outcome }, durationMs / 1000),
   }
-}
-
-function setTotal(counter: Counter, labels: object, value: number): void {
-  counter.reset()
-  counter.inc(labels, value)
 }
 
 /**

@@ -17,16 +17,16 @@ export interface CallOptions {
   readonly requestId: string
 }
 
-/** What the procedures do; wired in `sandbox.ts`. Errors are domain errors, translated by the router. */
+/** What the procedures do. Rejects with a `TRPCError` for the caller; any other error is a fault of the service. */
 export interface SandboxService {
-  /** @throws {WikiError} `unauthorized` for a token that the wiki does not know */
+  /** Rejects with `UNAUTHORIZED` for a token that the wiki does not know. */
   identify(token: string, options: CallOptions): Promise<Caller>
   stash(
     caller: Caller,
     pageId: string,
     options: CallOptions & { onProgress?: (progress: StashProgress) => void },
   ): Promise<StashLink>
-  /** `false` when the link is unknown or expired. @throws {BadUriError} */
+  /** `false` when the link is unknown or expired. Rejects with `BAD_REQUEST` for what is no link of this service. */
   drop(caller: Caller, uri: string, options: CallOptions): Promise<boolean>
   stats(): Promise<SandboxStats>
   /** The stashes held, the newest first, at most `MAX_LISTED_STASHES`. */
@@ -35,8 +35,6 @@ export interface SandboxService {
   dropByHandle(caller: Caller, handle: string, options: CallOptions): Promise<boolean>
   /** @param since leaves out the points of the activity up to this time, milliseconds since the epoch. */
   overview(since: number | undefined): Promise<Overview>
-  /** The service's clock, in milliseconds since the epoch. */
-  now(): number
 }
 
 /** What a procedure knows of its request. Names no framework: the client's types are inferred through it. */

@@ -1,10 +1,9 @@
-import { initTRPC, type TRPCError } from '@trpc/server'
+import { initTRPC } from '@trpc/server'
 import superjson from 'superjson'
+import { z } from 'zod'
 import { dropInputSchema, stashInputSchema } from '../../shared/link.ts'
-import { dropStashInputSchema, overviewInputSchema } from '../../shared/overview.ts'
-import type { StashEvent } from '../../shared/progress.ts'
-import type { Caller, RpcContext } from './context.ts'
-import { errorDetail, errorMessage, RpcError, toRpcError } from './errors.ts'
+import type { RpcContext } from './context.ts'
+import { errorDetail, errorMessage, RpcError } from './errors.ts'
 import { stashEvents } from './stash-events.ts'
 
 const t = initTRPC.context<RpcContext>().create({
@@ -16,23 +15,21 @@ const t = initTRPC.context<RpcContext>().create({
   },
 })
 
-/** Translates domain errors, and lets nobody in whom the wiki does not know. */
-const wikiUser = t.procedure.use(async ({ ctx, next, signal }) => {
-  const callSignal = signal ?? new AbortController().signal
-  const caller = await identified(ctx, callSignal)
-  const result = await next({ ctx: { caller, call: { signal: callSignal, requestId: ctx.requestId } } })
-  // tRPC wraps what a procedure throws; the domain error is its cause.
-  if (!result.ok) throw translated(result.error, ctx.service.now())
-  return result
+/** For callers that the wiki knows. */
+const wikiUser = t.procedure.use(async ({ ctx, next, signal = new AbortController().signal }) => {
+  const { service, token, requestId } = ctx
+  if (token === undefined) {
+    const message = "Send the caller's wiki access token as Authorization: Bearer <token>."
+    throw new RpcError('UNAUTHORIZED', message, { reason: 'unauthorized' })
+  }
+  const call = { signal, requestId }
+  return next({ ctx: { caller: await service.identify(token, call), call } })
 })
 
 const admin = wikiUser.use(({ ctx, next }) => {
-  if (!ctx.caller.isAdmin) {
-    throw new RpcError('FORBIDDEN', 'Only owners and admins of the workspace may ask for this.', {
-      reason: 'not-an-admin',
-    })
-  }
-  return next()
+  if (ctx.caller.isAdmin) return next()
+  const message = 'Only owners and admins of the workspace may ask for this.'
+  throw new RpcError('FORBIDDEN', message, { reason: 'not-an-admin' })
 })
 
 export const appRouter = t.router({
@@ -42,31 +39,23 @@ export const appRouter = t.router({
     .mutation(({ ctx, input }) => ctx.service.stash(ctx.caller, input.pageId, ctx.call)),
 
   /**
-   * The same, and says meanwhile how far it is: an async generator, for `httpBatchStreamLink` only. A caller that stops
+   * The same, and tells its progress meanwhile: an async generator, for `httpBatchStreamLink` only. A caller that stops
    * reading ends the stash.
    */
   stashWithProgress: wikiUser
     .input(stashInputSchema)
-    .mutation(async ({ ctx, input }) =>
-      translatedEvents(
-        await stashEvents(
-          (running) => ctx.service.stash(ctx.caller, input.pageId, { ...ctx.call, ...running }),
-          ctx.call.signal,
-        ),
-        ctx.service.now,
+    .mutation(({ ctx, input }) =>
+      stashEvents(
+        (running) => ctx.service.stash(ctx.caller, input.pageId, { ...ctx.call, ...running }),
+        ctx.call.signal,
       ),
     ),
 
   /** Takes a stash away before it expires. */
   drop: wikiUser.input(dropInputSchema).mutation(async ({ ctx, input }) => {
     if (await ctx.service.drop(ctx.caller, input.uri, ctx.call)) return { dropped: true as const }
-    throw new RpcError(
-      'NOT_FOUND',
-      'Nothing is stored under this link: it has expired or was dropped before.',
-      {
-        reason: 'blob-not-found',
-      },
-    )
+    const message = 'Nothing is stored under this link: it has expired or was dropped before.'
+    throw new RpcError('NOT_FOUND', message, { reason: 'blob-not-found' })
   }),
 
   /** Counters and gauges, for owners and admins. */
@@ -76,50 +65,17 @@ export const appRouter = t.router({
   stashes: admin.query(({ ctx }) => ctx.service.stashes()),
 
   /** Takes away a stash of `stashes` by its handle. */
-  dropStash: admin.input(dropStashInputSchema).mutation(async ({ ctx, input }) => {
+  dropStash: admin.input(z.object({ handle: z.string().min(1).max(64) })).mutation(async ({ ctx, input }) => {
     if (await ctx.service.dropByHandle(ctx.caller, input.handle, ctx.call)) return { dropped: true as const }
-    throw new RpcError('NOT_FOUND', 'This stash is gone: it has expired or was dropped before.', {
-      reason: 'stash-not-found',
-    })
+    const message = 'This stash is gone: it has expired or was dropped before.'
+    throw new RpcError('NOT_FOUND', message, { reason: 'stash-not-found' })
   }),
 
-  /** All that the operator's page shows, in one call. */
-  overview: admin.input(overviewInputSchema).query(({ ctx, input }) => ctx.service.overview(input.since)),
+  /** All that the operator's page shows, in one call; of the activity only what is younger than `since`. */
+  overview: admin
+    .input(z.object({ since: z.number().optional() }))
+    .query(({ ctx, input }) => ctx.service.overview(input.since)),
 })
 
 /** The router's type, for clients. */
 export type AppRouter = typeof appRouter
-
-/** Translates what fails once the middlewares have been passed. */
-async function* translatedEvents(
-  events: AsyncGenerator<StashEvent, void, void>,
-  now: () => number,
-): AsyncGenerator<StashEvent, void, void> {
-  try {
-    yield* events
-  } catch (error) {
-    throw toRpcError(error, now())
-  }
-}
-
-async function identified(ctx: RpcContext, signal: AbortSignal): Promise<Caller> {
-  if (ctx.token === undefined) {
-    throw new RpcError(
-      'UNAUTHORIZED',
-      "Send the caller's wiki access token as Authorization: Bearer <token>.",
-      {
-        reason: 'unauthorized',
-      },
-    )
-  }
-  try {
-    return await ctx.service.identify(ctx.token, { signal, requestId: ctx.requestId })
-  } catch (error) {
-    throw toRpcError(error, ctx.service.now())
-  }
-}
-
-function translated(error: TRPCError, now: number): TRPCError {
-  const isWrapped = error.code === 'INTERNAL_SERVER_ERROR' && error.cause !== undefined
-  return isWrapped ? toRpcError(error.cause, now) : error
-}

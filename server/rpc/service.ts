@@ -1,21 +1,21 @@
-import { BLOB_ID_LENGTH, BLOB_PATH } from '../../shared/blob-path.ts'
+import { BLOB_ID_LENGTH, BLOB_ID_PATTERN, BLOB_PATH } from '../../shared/blob-path.ts'
 import type { StashLink } from '../../shared/link.ts'
 import { type HeldStash, MAX_LISTED_STASHES } from '../../shared/overview.ts'
 import type { SandboxStats } from '../../shared/stats.ts'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
 import type { Activity } from '../ops/activity.ts'
+import type { Counters, StashOutcome } from '../ops/counters.ts'
 import type { Logger } from '../ops/log.ts'
-import type { RecentWikiTimes } from '../ops/wiki-times.ts'
-import type { StashCounters, StashOutcome } from '../stash/counters.ts'
 import { createFairQueue } from '../stash/fair-queue.ts'
 import { createLargeDocuments } from '../stash/large-documents.ts'
 import { type StashOptions, stashPage } from '../stash/stash-page.ts'
-import { isBlobId, shortId } from '../store/ids.ts'
+import { shortId } from '../store/ids.ts'
 import type { StashSummary, Store, UserId } from '../store/store.ts'
 import { createAuthenticator } from './authenticator.ts'
-import type { SandboxService } from './context.ts'
-import { BadUriError, errorDetail, toRpcError } from './errors.ts'
+import type { Caller, SandboxService } from './context.ts'
+import { errorDetail, RpcError, toRpcError } from './errors.ts'
 
 export interface ServiceOptions {
   readonly config: Config
@@ -23,14 +23,11 @@ export interface ServiceOptions {
   readonly publicUrl: string
   readonly store: Store
   readonly wiki: Wiki
-  readonly counters: StashCounters
+  readonly counters: Counters
   readonly stats: () => Promise<SandboxStats>
-  readonly activity: Pick<Activity, 'points'>
-  readonly wikiTimes: Pick<RecentWikiTimes, 'lately'>
-  /** Told of every call of `stash` when it has ended. */
-  readonly onStash: (stash: { outcome: StashOutcome; durationMs: number }) => void
+  readonly activity: Activity
   readonly log: Logger
-  readonly now: () => number
+  readonly clock: Clock
   /**
    * Aborts with a {@link StoppingError} when the service stops: a stash would be lost with the process, so those under
    * way end at once and new ones are refused.
@@ -40,28 +37,26 @@ export interface ServiceOptions {
 
 const ADMIN_ROLES = new Set(['owner', 'admin'])
 
-/** Time limit of asking the wiki who a token belongs to. */
+/** Time limit of asking the wiki whose token it is. */
 const IDENTIFY_TIMEOUT_MS = 10_000
 
-/** What the procedures do, with time limits, counters and one log line a call. */
+/** What the procedures do, with time limits, counters, one log line a call, and errors translated for the caller. */
 export function createService(options: ServiceOptions): SandboxService {
-  const { config, store, wiki, counters, log, now, stopping } = options
-  const authenticator = createAuthenticator({
-    wiki,
-    timeoutMs: Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs),
-    now,
-  })
+  const { config, publicUrl, store, wiki, counters, stats, activity, log, clock, stopping } = options
+  const timeoutMs = Math.min(IDENTIFY_TIMEOUT_MS, config.stashTimeoutMs)
+  const authenticator = createAuthenticator({ wiki, timeoutMs, now: clock.now })
   const fairQueue = createFairQueue()
   const stashOptions: StashOptions = {
     store,
     wiki,
-    publicUrl: options.publicUrl,
+    publicUrl,
     appOrigin: config.docmostAppOrigin,
     maxDocumentBytes: config.maxDocumentBytes,
     maxFileBytes: config.maxFileBytes,
     fetchConcurrency: config.fetchConcurrency,
     fetchTimeoutMs: config.fetchTimeoutMs,
-    counters,
+    counters: counters.stashes,
+    clock,
     largeDocuments: createLargeDocuments(),
   }
 
@@ -74,29 +69,57 @@ export function createService(options: ServiceOptions): SandboxService {
     for (const stash of underWay) stash.abort(stopping.reason)
   })
 
+  /** An error for the caller, and what the log says of it: what the caller is told, and of the wiki what it did. */
+  const failureOf = (error: unknown) => {
+    const failure = toRpcError(error, clock)
+    const { reason } = errorDetail(failure)
+    const line = {
+      code: failure.code,
+      ...(reason === undefined ? {} : { reason }),
+      ...(error instanceof WikiError ? { wiki: error.message } : {}),
+    }
+    return { failure, line }
+  }
+
+  const heldStash = ({ handle, id, user, bytes, files, delivered, ...times }: StashSummary): HeldStash => ({
+    handle,
+    shortId: shortId(id),
+    user: shortId(user),
+    bytes,
+    files,
+    createdAt: clock.date(times.createdAt),
+    expiresAt: clock.date(times.expiresAt),
+    delivered,
+  })
   const stashes = async () => (await store.list(MAX_LISTED_STASHES)).map(heldStash).reverse()
+
+  const logDrop = (caller: Caller, id: string | undefined, isDropped: boolean, requestId: string) => {
+    const blob = id === undefined ? undefined : shortId(id)
+    log.info({ requestId, user: shortId(caller.userId), blob, isDropped }, 'drop')
+  }
 
   return {
     async identify(token, { signal, requestId }) {
-      const user = await authenticator.identify(token, signal).catch((error: unknown) => {
-        const why = whyFailed(error, now())
-        // Invented tokens shall not fill the log.
-        log[why.code === 'UNAUTHORIZED' ? 'debug' : 'info']({ requestId, ...why }, 'caller not identified')
-        throw error
-      })
-      return { userId: user.id, isAdmin: ADMIN_ROLES.has(user.role), token }
+      try {
+        const user = await authenticator.identify(token, signal)
+        return { userId: user.id, isAdmin: ADMIN_ROLES.has(user.role), token }
+      } catch (error) {
+        const { failure, line } = failureOf(error)
+        // Invented tokens must not fill the log.
+        const level = failure.code === 'UNAUTHORIZED' ? 'debug' : 'info'
+        log[level]({ requestId, ...line }, 'caller not identified')
+        throw failure
+      }
     },
 
     async stash(caller, pageId, { signal: callerSignal, requestId, onProgress }) {
       const start = performance.now()
-      const line = { requestId, user: shortId(caller.userId) }
       const user = caller.userId as UserId
-      /** Counts the call; gives its duration in whole milliseconds. */
-      const ended = (outcome: StashOutcome): number => {
+      const ended = (outcome: StashOutcome, detail: object) => {
         const durationMs = performance.now() - start
-        counters.byOutcome[outcome]++
-        options.onStash({ outcome, durationMs })
-        return Math.round(durationMs)
+        counters.noteStash(outcome, durationMs)
+        const line = { requestId, user: shortId(user), outcome, ...detail }
+        log.info({ ...line, durationMs: Math.round(durationMs) }, 'stash')
       }
       // Waiting for a place counts.
       const deadline = AbortSignal.timeout(config.stashTimeoutMs)
@@ -107,31 +130,17 @@ export function createService(options: ServiceOptions): SandboxService {
       try {
         stopping.throwIfAborted()
         release = await fairQueue.acquire(user, { signal, deadline })
-        counters.running++
-        const link = await stashPage(
-          { token: caller.token, user, pageId, signal, deadline, onProgress },
-          stashOptions,
-        ).finally(() => counters.running--)
-        const durationMs = ended('stored')
-        log.info(
-          {
-            ...line,
-            outcome: 'stored' satisfies StashOutcome,
-            blob: shortId(link.uri.slice(-BLOB_ID_LENGTH)),
-            bytes: link.size,
-            files: link.images,
-            ...(link.failures.length > 0 ? { reasons: reasonsOf(link) } : {}),
-            durationMs,
-          },
-          'stash',
-        )
+        counters.stashes.running++
+        const request = { token: caller.token, user, pageId, signal, deadline, onProgress }
+        const link = await stashPage(request, stashOptions).finally(() => counters.stashes.running--)
+        const blob = shortId(link.uri.slice(-BLOB_ID_LENGTH))
+        ended('stored', { blob, bytes: link.size, files: link.images, ...reasonsOf(link) })
         return link
       } catch (error) {
         if (error instanceof WikiError && error.code === 'unauthorized') authenticator.forget(caller.token)
-        const why = whyFailed(error, now())
-        const outcome = outcomeOf(why.code)
-        log.info({ ...line, outcome, ...why, durationMs: ended(outcome) }, 'stash')
-        throw error
+        const { failure, line } = failureOf(error)
+        ended(outcomeOf(failure.code), line)
+        throw failure
       } finally {
         underWay.delete(end)
         release?.()
@@ -139,71 +148,40 @@ export function createService(options: ServiceOptions): SandboxService {
     },
 
     async drop(caller, uri, { requestId }) {
-      const id = uri.startsWith(options.publicUrl + BLOB_PATH)
-        ? uri.slice(options.publicUrl.length + BLOB_PATH.length)
-        : ''
-      if (!isBlobId(id)) {
-        throw new BadUriError(
-          `That is no link of this service: a link looks like ${options.publicUrl}${BLOB_PATH}<id>.`,
-        )
+      const prefix = publicUrl + BLOB_PATH
+      const id = uri.startsWith(prefix) ? uri.slice(prefix.length) : ''
+      if (!BLOB_ID_PATTERN.test(id)) {
+        const message = `This is not a link of this service: a link looks like ${prefix}<id>.`
+        throw new RpcError('BAD_REQUEST', message, { reason: 'bad-uri' })
       }
       const isDropped = await store.drop(id)
-      log.info({ requestId, user: shortId(caller.userId), blob: shortId(id), isDropped }, 'drop')
+      logDrop(caller, id, isDropped, requestId)
       return isDropped
     },
 
     async dropByHandle(caller, handle, { requestId }) {
-      const stash = (await store.list()).find((held) => held.handle === handle)
-      const isDropped = stash !== undefined && (await store.drop(stash.id))
-      const blob = stash === undefined ? undefined : shortId(stash.id)
-      log.info({ requestId, user: shortId(caller.userId), blob, isDropped }, 'drop')
-      return isDropped
+      const id = await store.dropByHandle(handle)
+      logDrop(caller, id, id !== undefined, requestId)
+      return id !== undefined
     },
 
-    stats: options.stats,
+    stats,
     stashes,
     async overview(since) {
-      const [stats, held] = await Promise.all([options.stats(), stashes()])
       return {
-        now: new Date(now()),
-        stats,
-        stashes: held,
-        activity: options.activity.points(since),
-        wiki: options.wikiTimes.lately(),
+        now: clock.date(clock.now()),
+        stats: await stats(),
+        stashes: await stashes(),
+        activity: activity.points(since),
+        wiki: activity.wikiTimes(),
       }
     },
-    now,
-  }
-}
-
-/** What a log line says of a call that failed: what its caller is told, and of the wiki what it did. */
-function whyFailed(error: unknown, now: number) {
-  const translated = toRpcError(error, now)
-  const { reason } = errorDetail(translated)
-  return {
-    code: translated.code,
-    ...(reason === undefined ? {} : { reason }),
-    ...(error instanceof WikiError ? { wiki: error.message } : {}),
   }
 }
 
 /** Of the failures that are listed, each once. */
-function reasonsOf(link: StashLink): string[] {
-  return [...new Set(link.failures.map(({ reason }) => reason))]
-}
-
-function heldStash(stash: StashSummary): HeldStash {
-  const { handle, id, user, bytes, files, delivered } = stash
-  return {
-    handle,
-    shortId: shortId(id),
-    user: shortId(user),
-    bytes,
-    files,
-    createdAt: new Date(stash.createdAt),
-    expiresAt: new Date(stash.expiresAt),
-    delivered,
-  }
+function reasonsOf({ failures }: StashLink): { reasons?: string[] } {
+  return failures.length === 0 ? {} : { reasons: [...new Set(failures.map(({ reason }) => reason))] }
 }
 
 function outcomeOf(code: string): StashOutcome {

@@ -1,7 +1,7 @@
 import type { StashLink } from '../../shared/link.ts'
 import type { StashEvent, StashProgress } from '../../shared/progress.ts'
 
-/** The least time between two reports of progress, in milliseconds: what a person can follow. */
+/** The least time between two reports of progress, in milliseconds: a person can follow no faster ones. */
 const PROGRESS_INTERVAL_MS = 250
 
 export interface RunningStash {
@@ -11,9 +11,9 @@ export interface RunningStash {
 }
 
 /**
- * Starts a stash, and gives its events once the first is there: what fails before it rejects here, as it does for a
- * plain `stash`. Progress comes at most every 250 ms, and to a slow reader only the latest; the last report and the link
- * come in any case. Whoever leaves the iteration early aborts the stash.
+ * Starts a stash, and resolves with its events once the first is there: a failure before it rejects here, as it does for
+ * a plain `stash`. Progress comes at most every 250 ms, and to a slow reader only the latest; the last report and the link
+ * come in any case. Leaving the iteration early aborts the stash.
  * @param signal the caller's.
  */
 export async function stashEvents(

@@ -1,15 +1,15 @@
-/** Why a page cannot be stashed, where neither the wiki nor the store is the cause. */
+/** Why a page cannot be stashed, other than by a fault of the wiki or for want of room in the store. */
 export type StashErrorCode =
   | 'bad-page-id'
   | 'page-in-trash'
   | 'document-too-large'
-  /** The time limit of the whole stash passed before the page was read. */
+  /** The time limit of the stash passed before the page was read. */
   | 'timeout'
 
 export class StashError extends Error {
   override readonly name = 'StashError'
   readonly code: StashErrorCode
-  /** For `document-too-large`: the size, in bytes. */
+  /** The size of a document that is too large, in bytes. */
   readonly sizes: { readonly neededBytes: number } | undefined
 
   /** @param message says what to do next. */

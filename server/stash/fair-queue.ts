@@ -1,4 +1,5 @@
 import type { UserId } from '../store/store.ts'
+import { once, WaitingLine } from './semaphore.ts'
 
 /** No place is free, and the queue is full or the caller's time is up. */
 export class BusyError extends Error {
@@ -7,7 +8,7 @@ export class BusyError extends Error {
   /** After about this many milliseconds a place should be free. */
   readonly retryAfterMs: number
   constructor(retryAfterMs: number) {
-    super('too many stashes at once')
+    super(`Too many stashes at once: try again in ${Math.ceil(retryAfterMs / 1000)} s.`)
     this.retryAfterMs = retryAfterMs
   }
 }
@@ -15,7 +16,7 @@ export class BusyError extends Error {
 export interface FairQueueOptions {
   /** Stashes worked on at once. */
   readonly maxRunning: number
-  /** Of these, what one user may take: the others' next stash always finds one soon. */
+  /** Of these, what one user may take. */
   readonly maxRunningPerUser: number
   readonly maxWaiting: number
   readonly maxWaitingPerUser: number
@@ -23,7 +24,7 @@ export interface FairQueueOptions {
 
 /**
  * Eight stashes with six downloads each keep a wiki busy. One user takes at most half of the places and half of the
- * queue, so that another's stash neither waits for a whole one of theirs nor is turned away.
+ * queue, so that another user's stash neither waits for all of theirs nor is refused.
  */
 export const DEFAULT_FAIR_QUEUE: FairQueueOptions = {
   maxRunning: 8,
@@ -33,27 +34,20 @@ export const DEFAULT_FAIR_QUEUE: FairQueueOptions = {
 }
 
 export interface FairQueue {
-  /** Stashes that wait for a place. */
-  readonly waiting: number
   /**
-   * Waits for a place. Callers of one user are served in the order they came, users in turn: whoever has the fewest
-   * running first, then whoever was served longest ago.
-   * @param deadline while waiting, ends the wait as {@link BusyError}.
-   * @returns gives the place back; to be called once.
+   * Waits for a place. Callers of one user are served in the order in which they came. Of the users, first the one with
+   * the fewest running is served, then the one who was served longest ago.
+   * @param signals `deadline` ends the wait as {@link BusyError}.
+   * @returns gives the place back; further calls do nothing.
    * @throws {BusyError}
    * @throws the reason of `signal` when the caller has gone.
    */
   acquire(user: UserId, signals: { signal: AbortSignal; deadline: AbortSignal }): Promise<() => void>
 }
 
-interface Waiting {
-  admit(): void
-}
-
 interface UserState {
   running: number
-  /** A Set keeps the order of insertion. */
-  readonly waiting: Set<Waiting>
+  readonly line: WaitingLine
   /** The turn in which this user was last served. */
   lastTurn: number
 }
@@ -63,108 +57,73 @@ const MAX_RETRY_MS = 60_000
 
 /** A bounded number of places with a bounded queue, fair between users. */
 export function createFairQueue(options: FairQueueOptions = DEFAULT_FAIR_QUEUE): FairQueue {
+  /** Those who run or wait. */
   const users = new Map<UserId, UserState>()
   let running = 0
-  let waiting = 0
   let turn = 0
   /** Exponentially weighted mean of how long a place is held, in milliseconds. */
   let meanHeldMs = 1_000
 
+  const waiting = () => Array.from(users.values()).reduce((sum, { line }) => sum + line.length, 0)
+
   const busy = () => {
-    const rounds = Math.ceil((waiting + 1) / options.maxRunning)
+    const rounds = Math.ceil((waiting() + 1) / options.maxRunning)
     return new BusyError(Math.round(Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, rounds * meanHeldMs))))
   }
 
   const stateOf = (user: UserId): UserState => {
-    const known = users.get(user)
-    if (known !== undefined) return known
-    const state: UserState = { running: 0, waiting: new Set(), lastTurn: 0 }
+    const state = users.get(user) ?? { running: 0, line: new WaitingLine(), lastTurn: 0 }
     users.set(user, state)
     return state
   }
 
-  /** Takes a place, and gives what gives it back. */
-  const take = (user: UserId, state: UserState): (() => void) => {
-    running++
-    state.running++
-    state.lastTurn = ++turn
-    const start = performance.now()
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      meanHeldMs += (performance.now() - start - meanHeldMs) / 8
-      running--
-      state.running--
-      forgetIdle(user, state)
-      admitNext()
-    }
-  }
-
   const forgetIdle = (user: UserId, state: UserState) => {
-    if (state.running === 0 && state.waiting.size === 0) users.delete(user)
+    if (state.running === 0 && state.line.length === 0) users.delete(user)
   }
 
   const isFree = (state: UserState) =>
     running < options.maxRunning && state.running < options.maxRunningPerUser
 
+  const take = (state: UserState) => {
+    running++
+    state.running++
+    state.lastTurn = ++turn
+  }
+
   const admitNext = () => {
-    let next: UserState | undefined
-    for (const state of users.values()) {
-      if (state.waiting.size === 0 || !isFree(state)) continue
-      const isBefore =
-        next === undefined ||
-        state.running < next.running ||
-        (state.running === next.running && state.lastTurn < next.lastTurn)
-      if (isBefore) next = state
-    }
-    for (const first of next?.waiting ?? []) return first.admit()
+    const ready = Array.from(users.values()).filter((state) => state.line.length > 0 && isFree(state))
+    const [next] = ready.sort((a, b) => a.running - b.running || a.lastTurn - b.lastTurn)
+    if (next === undefined) return
+    // At once, not when the caller goes on: the next one to come must find the place taken.
+    take(next)
+    next.line.admitFirst()
   }
 
   return {
-    get waiting() {
-      return waiting
-    },
     async acquire(user, { signal, deadline }) {
       signal.throwIfAborted()
       const state = stateOf(user)
-      // Whoever waits, waits for a reason that holds for this caller too: a place of this user's, or any place.
-      if (state.waiting.size === 0 && isFree(state)) return take(user, state)
-      if (
-        deadline.aborted ||
-        waiting >= options.maxWaiting ||
-        state.waiting.size >= options.maxWaitingPerUser
-      ) {
-        forgetIdle(user, state)
-        throw busy()
+      // Those who wait do so for a reason that holds for this caller too: a place of this user's, or any place.
+      if (state.line.length === 0 && isFree(state)) {
+        take(state)
+      } else {
+        try {
+          const isFull = waiting() >= options.maxWaiting || state.line.length >= options.maxWaitingPerUser
+          if (deadline.aborted || isFull) throw busy()
+          await state.line.wait(signal, deadline)
+        } catch {
+          forgetIdle(user, state)
+          signal.throwIfAborted()
+          throw busy()
+        }
       }
-      return await new Promise<() => void>((resolve, reject) => {
-        const leaveQueue = () => {
-          waiting--
-          state.waiting.delete(entry)
-          signal.removeEventListener('abort', onAbort)
-          deadline.removeEventListener('abort', onDeadline)
-        }
-        const onAbort = () => {
-          leaveQueue()
-          forgetIdle(user, state)
-          reject(signal.reason)
-        }
-        const onDeadline = () => {
-          leaveQueue()
-          forgetIdle(user, state)
-          reject(busy())
-        }
-        const entry: Waiting = {
-          admit() {
-            leaveQueue()
-            resolve(take(user, state))
-          },
-        }
-        waiting++
-        state.waiting.add(entry)
-        signal.addEventListener('abort', onAbort, { once: true })
-        deadline.addEventListener('abort', onDeadline, { once: true })
+      const start = performance.now()
+      return once(() => {
+        meanHeldMs += (performance.now() - start - meanHeldMs) / 8
+        running--
+        state.running--
+        forgetIdle(user, state)
+        admitNext()
       })
     },
   }

@@ -6,33 +6,45 @@ export interface FileUrl {
   readonly name: string
 }
 
+/** `/files/<id>/x`. */
+export const MIN_URL_BYTES = 45
+/** Longer than any request line that a server takes (Node's default is 16 KiB), escapes included. */
+export const MAX_URL_BYTES = 65_536
+
 /**
- * Every form of docmost/FACTS.md: absolute or not, `/api/files/`, the legacy `/files/`, and `public/` of a share; one
- * segment after the id, neither more nor less. Only scheme, host and id know no case. Each quantifier excludes the
- * character that follows it, so matching is linear.
+ * The forms of server/docmost/FACTS.md, "Where file URLs occur": absolute or not, `/api/files/`, the legacy `/files/`, and
+ * `public/` of a share, with exactly one segment after the id. Case matters except in scheme, host and id. Each
+ * quantifier excludes the character that follows it, so that matching takes linear time.
  */
 const FILE_URL =
   /^(?:([hH][tT][tT][pP][sS]?):\/\/([^/?#\\@\s\p{Cc}]+))?\/(?:api\/)?files\/(?:public\/)?([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})\/([^/\\?#\p{Cc}]+)(?:[?#]|$)/u
 
-/** Would leave the file route: https://url.spec.whatwg.org/#double-dot-path-segment. */
+const CONTROL_CHARACTER = /\p{Cc}/u
+const WHITE_SPACE = /\s/
+
+/** Would lead out of the file route: https://url.spec.whatwg.org/#double-dot-path-segment. */
 const DOT_SEGMENT = /^(?:\.|%2[eE]){1,2}$/
 
-/** What decoding must not bring into a file name. */
+/** Characters that percent-decoding must not bring into a file name. */
 const NOT_IN_A_NAME = /[/\\\p{Cc}]/u
 
 /**
  * The file that a value refers to when the whole of it, surrounding white space apart, is a URL of the wiki's own file
  * route; `undefined` for everything else.
  * @param appOrigin the wiki's public origin, as `URL.origin` writes it.
+ * @param isUrl the attribute holds a URL and nothing else, in which the wiki leaves the spaces of a file's name. Any other
+ * value with white space in it is a text that begins with a URL.
  */
-export function parseFileUrl(value: string, appOrigin: string): FileUrl | undefined {
-  const [, scheme, authority, id, name] = FILE_URL.exec(stripWhiteSpace(value)) ?? []
+export function parseFileUrl(value: string, appOrigin: string, isUrl: boolean): FileUrl | undefined {
+  const url = stripWhiteSpace(value)
+  const [, scheme, authority, id, name] = FILE_URL.exec(url) ?? []
   if (id === undefined || name === undefined || DOT_SEGMENT.test(name)) return undefined
+  if (CONTROL_CHARACTER.test(url) || (!isUrl && WHITE_SPACE.test(url))) return undefined
   if (scheme !== undefined && originOf(`${scheme}://${authority}`) !== appOrigin) return undefined
   return { attachmentId: id.toLowerCase(), name: decodedName(name) }
 }
 
-/** Without the white space that HTML attributes may have around a URL: https://infra.spec.whatwg.org/#ascii-whitespace. */
+/** HTML attributes may have white space around a URL: https://infra.spec.whatwg.org/#ascii-whitespace. */
 function stripWhiteSpace(value: string): string {
   let start = 0
   let end = value.length
@@ -46,12 +58,12 @@ export function isWhiteSpace(charCode: number): boolean {
   return charCode === 0x20 || charCode === 0x09 || charCode === 0x0a || charCode === 0x0c || charCode === 0x0d
 }
 
-/** As a browser sees it: lower case, no default port, international names in ASCII. */
+/** As browsers compare origins: in lower case, without a default port, international names in ASCII. */
 function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined
 }
 
-/** Stored names are raw and may hold a bare `%` (docmost/FACTS.md): then the name is what it says. */
+/** Stored names are not encoded and may hold a bare `%` (server/docmost/FACTS.md, "Where file URLs occur"). */
 function decodedName(name: string): string {
   if (!name.includes('%')) return name
   try {

@@ -1,7 +1,8 @@
-import { Parser, QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
-import { MAX_URL_BYTES, MIN_URL_BYTES, type StringSpan } from './answer-scanner.ts'
-import { isWhiteSpace, parseFileUrl } from './file-url.ts'
-import type { FileReference } from './references.ts'
+import { decodeHTMLAttribute } from 'entities/decode'
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
+import { jsonString, type StringSpan, URL_ATTRIBUTES } from '../../shared/document-strings.ts'
+import { isWhiteSpace, MAX_URL_BYTES, MIN_URL_BYTES, parseFileUrl } from './file-url.ts'
+import type { References } from './references.ts'
 
 /** How much HTML is looked at between two yields. */
 const CHUNK_BYTES = 16_384
@@ -11,112 +12,110 @@ const MEDIA_ELEMENTS = new Set(['img', 'video', 'audio', 'source'])
 const MEDIA_ATTRIBUTES = new Set(['src', 'srcset', 'poster'])
 /** https://html.spec.whatwg.org/#srcset-attribute, and the same of `<link>`. */
 const SRCSET_ATTRIBUTES = new Set(['srcset', 'imagesrcset'])
-/** Longer names are none of those above, and need not be kept. */
-const MAX_NAME_CHARACTERS = 11
-const WHITE_SPACE = /[\t\n\f\r ]/
+/** Longer names are none of those that matter, and need not be kept. */
+const MAX_NAME_CHARACTERS = 13
+
+const FOREIGN_ELEMENTS = new Set(['svg', 'math'])
+/** Inside them HTML's rules hold again: https://html.spec.whatwg.org/#html-integration-point. */
+const INTEGRATION_POINTS = new Set(['foreignobject', 'desc', 'title'])
+/** They end the foreign elements around them: https://html.spec.whatwg.org/#parsing-main-inforeign. */
+const BREAKOUT_ELEMENTS = new Set(
+  (
+    'b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta ' +
+    'nobr ol p pre ruby s small span strong strike sub sup table tt u ul var'
+  ).split(' '),
+)
+/** Deeper ones are not told apart: no HTML has so many inside each other. */
+const MAX_FOREIGN_DEPTH = 32
+
+const CDATA_START = '<![CDATA['
+/** As long, and a bogus comment to any tokenizer. */
+const BOGUS_COMMENT_START = '<!?CDATA['
 
 /**
- * The file URLs in the attribute values of HTML that lies JSON-escaped in the answer, in order: values that are one as a
- * whole, and each URL of a `srcset`. Text, comments, scripts and styles do not count. Yields after each 16 KiB; takes
- * time linear in the length.
+ * Adds the file URLs in the attribute values of HTML that lies JSON-escaped in a document: values that are one as a whole,
+ * and each URL of a `srcset`. Text, comments, scripts and styles do not count. Yields after each 16 KiB; takes time linear
+ * in the length.
  * @param html the inside of the JSON string, which must be valid.
  */
-export function* htmlFileUrls(
-  bytes: Buffer,
+export function* addHtmlReferences(
+  references: References,
+  document: Buffer,
   html: StringSpan,
   appOrigin: string,
-): Generator<void, FileReference[], void> {
-  const references: FileReference[] = []
-  const text = new DecodedText(bytes, html)
-  const tokenizer = new Tokenizer({ decodeEntities: false }, new AttributeValues(text, appOrigin, references))
+): Generator<void, void, void> {
+  const text = new DecodedText(document, html)
+  const values = new AttributeValues(text, appOrigin, references)
+  const tokenizer = new Tokenizer({ decodeEntities: false }, values)
   while (text.advance()) {
-    tokenizer.write(text.chunk)
+    for (let at = 0; at < text.chunk.length; ) {
+      const next = text.chunk.indexOf(CDATA_START, at + 1)
+      const end = next === -1 ? text.chunk.length : next
+      const piece = text.chunk.slice(at, end)
+      // Outside of SVG and MathML it ends at the first `>`, which the tokenizer does not know.
+      const isBogus = !values.isInForeignContext() && piece.startsWith(CDATA_START)
+      tokenizer.write(isBogus ? BOGUS_COMMENT_START + piece.slice(CDATA_START.length) : piece)
+      at = end
+    }
     if (text.hasMore) yield
   }
-  return references
 }
 
-/**
- * The text of a JSON string, chunk by chunk, in UTF-16 code units as the tokenizer counts them, and where each of the
- * current chunk's units lies in the bytes.
- */
+/** The text of a JSON string, chunk by chunk, in UTF-16 code units as the tokenizer counts them. */
 class DecodedText {
   readonly #bytes: Buffer
   readonly #end: number
+  /** Where the next chunk begins in the bytes. */
   #at: number
   #previous = ''
   chunk = ''
   /** Units before the current chunk. */
   #chunkStart = 0
-  readonly #units: Uint16Array
-  readonly #offsets: Uint32Array
+  /** A unit of the current chunk, and where it lies in the bytes. */
+  #unit = 0
+  #offset: number
 
   constructor(bytes: Buffer, { start, end }: StringSpan) {
     this.#bytes = bytes
     this.#at = start
+    this.#offset = start
     this.#end = end
-    const maxUnits = Math.min(CHUNK_BYTES, end - start) + 1
-    this.#units = new Uint16Array(maxUnits)
-    this.#offsets = new Uint32Array(maxUnits)
   }
 
   get hasMore(): boolean {
     return this.#at < this.#end
   }
 
-  /** Moves on to the next chunk; `false` when there is none. */
+  /** Moves on to the next chunk; `false` when there is none. It cuts no `<![CDATA[`. */
   advance(): boolean {
     if (!this.hasMore) return false
-    const until = Math.min(this.#at + CHUNK_BYTES, this.#end)
-    const units = this.#units
-    const offsets = this.#offsets
-    let count = 0
-    let at = this.#at
-    while (at < until) {
-      offsets[count] = at
-      const byte = this.#byte(at)
-      if (byte === 0x5c) {
-        const kind = this.#byte(at + 1)
-        if (kind === 0x75) {
-          units[count++] = Number.parseInt(this.#bytes.toString('latin1', at + 2, at + 6), 16)
-          at += 6
-        } else {
-          units[count++] = UNESCAPED.get(kind) ?? kind
-          at += 2
-        }
-      } else if (byte < 0x80) {
-        units[count++] = byte
-        at += 1
-      } else if (byte < 0xe0) {
-        units[count++] = ((byte & 0x1f) << 6) | this.#continuation(at + 1)
-        at += 2
-      } else if (byte < 0xf0) {
-        units[count++] =
-          ((byte & 0x0f) << 12) | (this.#continuation(at + 1) << 6) | this.#continuation(at + 2)
-        at += 3
-      } else {
-        const codePoint =
-          ((byte & 0x07) << 18) |
-          (this.#continuation(at + 1) << 12) |
-          (this.#continuation(at + 2) << 6) |
-          this.#continuation(at + 3)
-        units[count++] = 0xd800 + ((codePoint - 0x10000) >> 10)
-        // No URL begins or ends at the second half, so it needs no offset.
-        units[count++] = 0xdc00 + (codePoint & 0x3ff)
-        at += 4
-      }
-    }
-    offsets[count] = at
-    this.#at = at
+    const start = this.#at
+    let end = start
+    while (end < Math.min(start + CHUNK_BYTES, this.#end)) end += characterBytes(this.#bytes, end)
     this.#chunkStart += this.chunk.length
     this.#previous = this.chunk
-    this.chunk = Buffer.from(units.buffer, units.byteOffset, count * 2).toString('utf16le')
+    this.#unit = this.#chunkStart
+    this.#offset = start
+    this.#at = end
+    this.chunk = jsonString(this.#bytes, { start, end, isEscaped: true })
+    const tag = this.chunk.lastIndexOf('<')
+    if (this.hasMore && tag > 0 && tag > this.chunk.length - CDATA_START.length) {
+      this.#at = offsetAfter(this.#bytes, start, tag)
+      this.chunk = this.chunk.slice(0, tag)
+    }
     return true
   }
 
-  /** Where a unit of the current chunk, or the end of it, lies in the bytes. */
+  /** Where a unit of the current chunk lies in the bytes. Call it with growing units. */
   offsetOf(unit: number): number {
-    return this.#offsets[unit - this.#chunkStart] ?? 0
+    this.#offset = offsetAfter(this.#bytes, this.#offset, unit - this.#unit)
+    this.#unit = unit
+    return this.#offset
+  }
+
+  /** Where the bytes of so many units end. */
+  offsetAfter(start: number, units: number): number {
+    return offsetAfter(this.#bytes, start, units)
   }
 
   /** The units from one to another; they must lie in the current chunk. */
@@ -132,112 +131,121 @@ class DecodedText {
     const begin = first < 0 ? this.#previous.slice(first) : ''
     return (begin + this.chunk.slice(Math.max(first, 0), end - this.#chunkStart)).toLowerCase()
   }
-
-  #byte(at: number): number {
-    return this.#bytes[at] ?? 0
-  }
-
-  #continuation(at: number): number {
-    return this.#byte(at) & 0x3f
-  }
 }
 
-/** RFC 8259 §7; the other characters stand for themselves. */
-const UNESCAPED = new Map([
-  [0x62, 0x08],
-  [0x66, 0x0c],
-  [0x6e, 0x0a],
-  [0x72, 0x0d],
-  [0x74, 0x09],
-])
+/** How many bytes a character of a valid JSON string takes, escapes included. */
+function characterBytes(bytes: Uint8Array, at: number): number {
+  const byte = bytes[at] ?? 0
+  if (byte === 0x5c) return bytes[at + 1] === 0x75 ? 6 : 2
+  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4
+}
+
+/** Where the bytes of so many UTF-16 code units end. */
+function offsetAfter(bytes: Uint8Array, start: number, units: number): number {
+  let at = start
+  for (let left = units; left > 0; left--) {
+    // Outside of escapes, a character of four bytes is two units.
+    if ((bytes[at] ?? 0) >= 0xf0) left--
+    at += characterBytes(bytes, at)
+  }
+  return at
+}
 
 /** Puts the pieces of each attribute value together and looks for file URLs in it. */
 class AttributeValues implements TokenizerCallbacks {
   readonly #text: DecodedText
   readonly #appOrigin: string
-  readonly #references: FileReference[]
+  readonly #references: References
+  /** Foreign elements and integration points that are open. */
+  readonly #open: string[] = []
   #element = ''
   #attribute = ''
   #value = ''
   #start = 0
-  #end = 0
-  /** Of a `srcset`: where each unit of the value lies in the bytes. */
-  #offsets: number[] = []
 
-  constructor(text: DecodedText, appOrigin: string, references: FileReference[]) {
+  constructor(text: DecodedText, appOrigin: string, references: References) {
     this.#text = text
     this.#appOrigin = appOrigin
     this.#references = references
   }
 
+  /** The innermost open element is SVG or MathML, where `style`, `script` and `title` hold elements. */
+  isInForeignContext(): boolean {
+    return FOREIGN_ELEMENTS.has(this.#open.at(-1) ?? '')
+  }
+
   onopentagname(start: number, end: number): void {
-    this.#element = this.#text.name(start, end)
+    const name = this.#text.name(start, end)
+    this.#element = name
+    const isForeign = this.isInForeignContext()
+    if (isForeign && BREAKOUT_ELEMENTS.has(name)) {
+      while (this.isInForeignContext()) this.#open.pop()
+    } else if (FOREIGN_ELEMENTS.has(name) || (isForeign && INTEGRATION_POINTS.has(name))) {
+      if (this.#open.length < MAX_FOREIGN_DEPTH) this.#open.push(name)
+    }
+  }
+
+  onselfclosingtag(): void {
+    if (this.#open.at(-1) === this.#element) this.#open.pop()
+  }
+
+  onclosetag(start: number, end: number): void {
+    const index = this.#open.lastIndexOf(this.#text.name(start, end))
+    if (index !== -1) this.#open.length = index
   }
 
   onattribname(start: number, end: number): void {
     this.#attribute = this.#text.name(start, end)
     this.#value = ''
-    this.#offsets = []
   }
 
   /** A piece of a value: the tokenizer cuts them where its chunks end. */
   onattribdata(start: number, end: number): void {
     if (this.#value === '') this.#start = this.#text.offsetOf(start)
-    this.#end = this.#text.offsetOf(end)
-    if (this.#value.length > MAX_URL_BYTES) return
-    this.#value += this.#text.slice(start, end)
-    if (SRCSET_ATTRIBUTES.has(this.#attribute)) {
-      for (let unit = start; unit < end; unit++) this.#offsets.push(this.#text.offsetOf(unit))
-    }
+    if (this.#value.length <= MAX_URL_BYTES) this.#value += this.#text.slice(start, end)
   }
 
-  onattribend(quote: QuoteType): void {
+  onattribend(): void {
     const value = this.#value
     if (value.length < MIN_URL_BYTES || value.length > MAX_URL_BYTES) return
-    if (!SRCSET_ATTRIBUTES.has(this.#attribute)) {
-      this.#add(decodedAttribute(value, quote), this.#start, this.#end)
-      return
-    }
-    for (const { start, end } of srcsetUrls(value)) {
+    const urls = SRCSET_ATTRIBUTES.has(this.#attribute)
+      ? srcsetUrls(withoutSeparatorReferences(value))
+      : [{ start: 0, end: value.length }]
+    let unit = 0
+    let offset = this.#start
+    for (const { start, end } of urls) {
       if (end - start < MIN_URL_BYTES) continue
-      const url = decodedAttribute(value.slice(start, end), quote)
-      // White space written as a character reference ends a URL too; such a value stays as it is.
-      if (!WHITE_SPACE.test(url)) this.#add(url, this.#offsets[start] ?? 0, this.#offsets[end] ?? this.#end)
+      const url = decodeHTMLAttribute(value.slice(start, end))
+      const file = parseFileUrl(url, this.#appOrigin, URL_ATTRIBUTES.includes(this.#attribute))
+      if (file === undefined) continue
+      const from = this.#text.offsetAfter(offset, start - unit)
+      offset = this.#text.offsetAfter(from, end - start)
+      unit = end
+      const isMedia = MEDIA_ELEMENTS.has(this.#element) && MEDIA_ATTRIBUTES.has(this.#attribute)
+      this.#references.add(file.attachmentId, from, offset, isMedia, true)
     }
-  }
-
-  #add(url: string, start: number, end: number): void {
-    const file = parseFileUrl(url, this.#appOrigin)
-    if (file === undefined) return
-    const isMedia = MEDIA_ELEMENTS.has(this.#element) && MEDIA_ATTRIBUTES.has(this.#attribute)
-    this.#references.push({ attachmentId: file.attachmentId, name: file.name, start, end, isMedia })
   }
 
   onattribentity(): void {}
   oncdata(): void {}
-  onclosetag(): void {}
   oncomment(): void {}
   ondeclaration(): void {}
   onend(): void {}
   onopentagend(): void {}
   onprocessinginstruction(): void {}
-  onselfclosingtag(): void {}
   ontext(): void {}
   ontextentity(): void {}
 }
 
-/** An attribute value with its character references decoded. */
-function decodedAttribute(raw: string, quote: QuoteType): string {
-  if (!raw.includes('&')) return raw
-  const mark = quote === QuoteType.Double ? '"' : quote === QuoteType.Single ? "'" : ''
-  let value = ''
-  const parser = new Parser({
-    onattribute(_name, decoded) {
-      value = decoded
-    },
+/**
+ * A `srcset` with white space, commas and parentheses in the place of the character references that mean them, as often
+ * as the reference has characters: to the list it makes no difference, and all else stays where it is.
+ */
+function withoutSeparatorReferences(srcset: string): string {
+  return srcset.replace(/&(?:#\d+|#[xX][\dA-Fa-f]+|\w+);?/g, (reference) => {
+    const character = decodeHTMLAttribute(reference)
+    return /^[\t\n\f\r ,()]$/.test(character) ? character.repeat(reference.length) : reference
   })
-  parser.end(`<a b=${mark}${raw}${mark}>`)
-  return value
 }
 
 /**

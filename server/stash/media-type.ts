@@ -1,24 +1,23 @@
 import { fileTypeFromBuffer } from 'file-type'
 
 const UNKNOWN = 'application/octet-stream'
-/** What `file-type` recommends to give. */
+/** As many as `file-type` recommends. */
 export const MAX_SNIFFED_BYTES = 4100
 const MAX_DECLARED_CHARACTERS = 255
 
-/** RFC 9110 §8.3.1: type "/" subtype, then parameters whose values are tokens or quoted strings; visible ASCII only. No
- * white space can be matched in two ways: that would take exponential time. */
+/**
+ * RFC 9110 §8.3.1: type "/" subtype, then parameters whose values are tokens or quoted strings; visible ASCII only. No
+ * white space can be matched in two ways, which would take exponential time.
+ */
 const MEDIA_TYPE =
   /^[!#$%&'*+\-.^_`|~\w]+\/[!#$%&'*+\-.^_`|~\w]+(?:[ \t]*;(?:[ \t]*[!#$%&'*+\-.^_`|~\w]+=(?:[!#$%&'*+\-.^_`|~\w]+|"(?:[ !#-[\]-~]|\\[ -~])*"))?)*$/
 
-/**
- * What a browser runs is never guessed: an SVG or XHTML file with an XML prologue has the magic number of XML. (Without
- * one, like HTML, it has none.)
- */
+/** Never guessed, because browsers run it: an SVG or XHTML file with an XML declaration has the magic number of XML. */
 const XML = /[/+]xml$/
 
 /**
- * A file's media type: the declared `Content-Type`, unless there is none worth the name; then what the magic number
- * says; else `application/octet-stream`.
+ * A file's media type: the declared `Content-Type` when it is valid and says more than `application/octet-stream`, else
+ * what the magic number says, else `application/octet-stream`.
  * @param declared the `Content-Type` of the wiki's answer.
  * @param firstBytes the file's first 4100 bytes, or all of it; not used after the call returns.
  */
@@ -40,7 +39,7 @@ async function sniffed(bytes: Uint8Array): Promise<string> {
     const mime = (await fileTypeFromBuffer(bytes))?.mime
     return mime === undefined || XML.test(mime) ? UNKNOWN : mime
   } catch {
-    // Bytes that only begin like a known format.
+    // The bytes only begin like a known format.
     return UNKNOWN
   }
 }

@@ -1,32 +1,21 @@
 import { setMaxListeners } from 'node:events'
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { FailureReason } from '../../shared/link.ts'
-import { type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
+import { TinyChunksError, type Wiki, WikiError, type WikiErrorCode } from '../docmost/wiki.ts'
 import { type BlobId, type BlobWriter, type StashDraft, StoreFullError } from '../store/store.ts'
-import { storedName } from './listed-name.ts'
+import { storedName } from './clipped-names.ts'
 import { MAX_SNIFFED_BYTES, mediaTypeOf } from './media-type.ts'
-import type { FileReference } from './references.ts'
+import { MAX_FILES, type PageFile, type References } from './references.ts'
 
-/** A distinct file of a page, all references to it taken together. */
-export interface PageFile {
-  readonly attachmentId: string
-  /** Of its first reference. */
-  readonly name: string
-  /** Some reference shows the file itself: an HTML answer is then an error page. */
-  readonly isMedia: boolean
-}
-
-/**
- * Files of one page that are mirrored; what comes after them fails as `store-full`. Each costs a few KiB while the page is
- * worked on, whatever its size; real pages have some dozens.
- */
-export const MAX_FILES = 10_000
+/** Smaller chunks are gathered: each write hashes and reserves apart. */
+const GATHERED_BYTES = 16_384
+/** A wiki that has sent so many files in tiny chunks is asked for no more of the page's. */
+const MAX_TINY_CHUNK_FILES = 3
 
 export interface MirrorResult {
-  /** Blob id of each file that was mirrored, by attachment id. */
-  readonly mirrored: ReadonlyMap<string, BlobId>
+  /** Blob id of each file that was mirrored, by its number. */
+  readonly mirrored: ReadonlyMap<number, BlobId>
   /** Why each of the others was not. */
-  readonly failed: ReadonlyMap<string, FailureReason>
+  readonly failed: ReadonlyMap<number, FailureReason>
 }
 
 export interface MirrorOptions {
@@ -39,7 +28,7 @@ export interface MirrorOptions {
   readonly concurrency: number
   /** Time limit of one download. */
   readonly timeoutMs: number
-  /** Ends the whole mirroring: no download begins afterwards, and those under way fail as `timeout`. */
+  /** Ends the mirroring: no download begins afterwards, and those under way fail as `timeout`. */
   readonly deadline: AbortSignal
   /** The caller's: rejects with its reason. */
   readonly signal: AbortSignal
@@ -47,48 +36,44 @@ export interface MirrorOptions {
   readonly onFile?: ((isMirrored: boolean) => void) | undefined
 }
 
-/** References that are looked at before the event loop gets a turn: about a millisecond. */
-const TURN_REFERENCES = 4_096
-
-/** One entry per attachment id (the name and the query do not count), in the order of the page. */
-export async function distinctFiles(references: readonly FileReference[]): Promise<PageFile[]> {
-  const files = new Map<string, PageFile>()
-  for (const [index, { attachmentId, name, isMedia }] of references.entries()) {
-    if (index % TURN_REFERENCES === TURN_REFERENCES - 1) await eventLoopTurn()
-    const known = files.get(attachmentId)
-    if (known === undefined) files.set(attachmentId, { attachmentId, name, isMedia })
-    else if (isMedia && !known.isMedia) files.set(attachmentId, { ...known, isMedia })
-  }
-  return [...files.values()]
-}
-
 /**
- * Downloads each file once into the draft. A file that fails fails alone.
- * @throws the reason of `signal` when the caller has gone, and unexpected errors; always with every download ended.
+ * Downloads the first {@link MAX_FILES} files of a page, each once, into the draft. The failure of one file does not touch
+ * the others.
+ * @throws the reason of `signal` when the caller has gone, and unexpected errors; by then every download has ended.
  */
-export async function mirrorFiles(files: readonly PageFile[], options: MirrorOptions): Promise<MirrorResult> {
-  const mirrored = new Map<string, BlobId>()
-  const failed = new Map<string, FailureReason>()
+export async function mirrorFiles(
+  files: Pick<References, 'knownFiles' | 'file'>,
+  options: MirrorOptions,
+): Promise<MirrorResult> {
+  const mirrored = new Map<number, BlobId>()
+  const failed = new Map<number, FailureReason>()
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const ending = AbortSignal.any([signal, options.deadline])
   // One listener for each download.
   setMaxListeners(options.concurrency + 1, ending)
-  for (const { attachmentId } of files.slice(MAX_FILES)) {
-    failed.set(attachmentId, 'store-full')
-    options.onFile?.(false)
+  let next = 0
+  let tinyChunkFiles = 0
+  /** Why a file is not even asked for. */
+  const refusal = (index: number): FailureReason | undefined => {
+    if (index >= MAX_FILES) return 'store-full'
+    if (tinyChunkFiles >= MAX_TINY_CHUNK_FILES) return 'bad-response'
+    return options.deadline.aborted ? 'timeout' : undefined
   }
-  const queue = files.slice(0, MAX_FILES).values()
   const worker = async () => {
-    for (const file of queue) {
+    while (next < files.knownFiles) {
       signal.throwIfAborted()
-      const result = await mirrorFile(file, options, signal, ending)
-      if ('id' in result) mirrored.set(file.attachmentId, result.id)
-      else failed.set(file.attachmentId, result.reason)
+      const index = next++
+      const reason = refusal(index)
+      const result =
+        reason === undefined ? await mirrorFile(files.file(index), options, signal, ending) : { reason }
+      if ('id' in result) mirrored.set(index, result.id)
+      else failed.set(index, result.reason)
+      if ('error' in result && result.error instanceof TinyChunksError) tinyChunkFiles++
       options.onFile?.('id' in result)
     }
   }
-  const workers = Array.from({ length: Math.min(options.concurrency, files.length) }, () =>
+  const workers = Array.from({ length: options.concurrency }, () =>
     worker().catch((error: unknown) => {
       stop.abort(error)
       throw error
@@ -106,11 +91,10 @@ async function mirrorFile(
   signal: AbortSignal,
   /** `signal` or the deadline. */
   ending: AbortSignal,
-): Promise<{ id: BlobId } | { reason: FailureReason }> {
-  if (options.deadline.aborted) return { reason: 'timeout' }
+): Promise<{ id: BlobId } | { reason: FailureReason; error?: unknown }> {
   // Ends the download whichever way this function is left.
   const end = new AbortController()
-  // Not `AbortSignal.any`: `ending` would remember every file's signal, and a page can have very many.
+  // Not `AbortSignal.any`: `ending` would hold every file's signal, and a page can have thousands.
   const onEnding = () => end.abort(ending.reason)
   ending.addEventListener('abort', onEnding, { once: true })
   let writer: BlobWriter | undefined
@@ -122,15 +106,8 @@ async function mirrorFile(
     if (file.isMedia && isHtml(answer.mediaType)) return { reason: 'bad-response' }
     if ((answer.contentLength ?? 0) > options.maxFileBytes) return { reason: 'too-large' }
     writer = await options.draft.file(answer.contentLength)
-    let size = 0
-    let head = Buffer.alloc(0)
-    for await (const chunk of answer.body) {
-      size += chunk.length
-      if (size > options.maxFileBytes) return { reason: 'too-large' }
-      if (head.length < MAX_SNIFFED_BYTES)
-        head = Buffer.concat([head, chunk.subarray(0, MAX_SNIFFED_BYTES - head.length)])
-      await writer.write(chunk)
-    }
+    const head = await writeBody(answer.body, writer, options.maxFileBytes)
+    if (head === undefined) return { reason: 'too-large' }
     await writer.seal({ mediaType: await mediaTypeOf(answer.mediaType, head), name: storedName(file.name) })
     const { id } = writer
     writer = undefined
@@ -138,7 +115,7 @@ async function mirrorFile(
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof StoreFullError) return { reason: 'store-full' }
-    if (error instanceof WikiError) return { reason: FAILURES[error.code] }
+    if (error instanceof WikiError) return { reason: FAILURES[error.code], error }
     throw error
   } finally {
     ending.removeEventListener('abort', onEnding)
@@ -147,8 +124,41 @@ async function mirrorFile(
   }
 }
 
+/** Gives the first bytes of the body, as many as {@link mediaTypeOf} reads; `undefined` when it has more than `maxBytes`. */
+async function writeBody(
+  body: AsyncIterable<Buffer>,
+  writer: BlobWriter,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  let size = 0
+  let head = Buffer.alloc(0)
+  let gathered = Buffer.alloc(0)
+  let length = 0
+  const write = async (bytes: Buffer) => {
+    const missing = MAX_SNIFFED_BYTES - head.length
+    if (missing > 0) head = Buffer.concat([head, bytes.subarray(0, missing)])
+    await writer.write(bytes)
+  }
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > maxBytes) return undefined
+    if (length > 0 && length + chunk.length > GATHERED_BYTES) {
+      await write(gathered.subarray(0, length))
+      length = 0
+    }
+    if (chunk.length >= GATHERED_BYTES) {
+      await write(chunk)
+      continue
+    }
+    if (gathered.length === 0) gathered = Buffer.allocUnsafe(GATHERED_BYTES)
+    length += chunk.copy(gathered, length)
+  }
+  if (length > 0) await write(gathered.subarray(0, length))
+  return head
+}
+
 const FAILURES: Record<WikiErrorCode, FailureReason> = {
-  // The token was good a moment ago: it has just expired, or the session was ended.
+  // The page was read with this token: it has just expired, or its session was ended.
   unauthorized: 'forbidden',
   forbidden: 'forbidden',
   'not-found': 'not-found',

@@ -7,8 +7,9 @@ const PAGE_URL =
 const PAGE_SEGMENT = /^[^/?#\\\s]+$/
 
 /**
- * What `pages/info` takes (docmost/FACTS.md): a lower-case UUID or the exact 10-character slugId, out of either of them
- * or the URL that the browser shows, `<app>/s/<space>/p/<title-words>-<slugId>`. `undefined` for anything else.
+ * What `pages/info` takes (server/docmost/FACTS.md, "POST /api/pages/info"): a lower-case UUID or the 10-character slugId.
+ * @param value either of them, or the URL that a browser shows, `<app>/s/<space>/p/<title-words>-<slugId>`.
+ * @returns `undefined` for anything else.
  */
 export function parsePageId(value: string): string | undefined {
   if (UUID.test(value)) return value.toLowerCase()

@@ -1,42 +1,38 @@
-import type { ScannedPage } from './references.ts'
+import type { References, ScannedPage } from './references.ts'
 
 /** What a page without content becomes. */
 const EMPTY_DOCUMENT = Buffer.from('{"type":"doc","content":[]}')
 
-/** Short pieces are gathered up to this size, longer ones given as views of at most it. */
+/** Short pieces are gathered into chunks of this size, longer ones are given as views of at most this size. */
 const CHUNK_BYTES = 65_536
 /** Below this copying is cheaper than a chunk of its own. */
 const MIN_VIEW_BYTES = 8192
 
 /**
- * The size that {@link rewrite}'s document has at most, in bytes: every reference becomes a link, or stays where it is
- * longer.
+ * The largest size that {@link rewrite}'s document can have, in bytes: a file may be mirrored or not, so each reference
+ * counts as the longer of its URL and a link.
  * @param linkBytes the length of a link.
  */
 export function rewrittenUpperBound(page: ScannedPage, linkBytes: number): number {
-  if (page.content === null) return EMPTY_DOCUMENT.length
-  let bytes = page.content.end - page.content.start
-  for (const { start, end } of page.references) bytes += Math.max(0, linkBytes - (end - start))
+  if (page.document === null) return EMPTY_DOCUMENT.length
+  let bytes = page.document.length
+  for (const { start, end } of page.references.spans()) bytes += Math.max(0, linkBytes - (end - start))
   return bytes
 }
 
 /**
- * The page's document with links in the place of its file URLs, in chunks of at most 64 KiB, none empty. Every other
- * byte is the wiki's own. Most chunks are views of the answer.
- * @param links by attachment id, in ASCII without quotes, `&` or `\`; a file without a link keeps its URL.
+ * The page's document with links in the place of its file URLs, in chunks of 1 byte to 64 KiB. Every other byte is as the
+ * wiki sent it. Most chunks are views of the page's own bytes.
+ * @param links by the number of the file, in ASCII without quotes, `&` or `\`; a file without a link keeps its URL.
  */
-export function* rewrite(
-  answer: Buffer,
-  page: ScannedPage,
-  links: ReadonlyMap<string, string>,
-): Iterable<Uint8Array> {
-  if (page.content === null) {
+export function* rewrite(page: ScannedPage, links: readonly (string | undefined)[]): Iterable<Uint8Array> {
+  if (page.document === null) {
     yield EMPTY_DOCUMENT.subarray()
     return
   }
   let gathered = Buffer.allocUnsafe(0)
   let length = 0
-  for (const piece of pieces(answer, page.content, page, links)) {
+  for (const piece of pieces(page.document, page.references, links)) {
     if (piece.length >= MIN_VIEW_BYTES || length + piece.length > CHUNK_BYTES) {
       if (length > 0) yield gathered.subarray(0, length)
       gathered = Buffer.allocUnsafe(0)
@@ -54,28 +50,22 @@ export function* rewrite(
 }
 
 function* pieces(
-  answer: Buffer,
-  content: { readonly start: number; readonly end: number },
-  page: ScannedPage,
-  links: ReadonlyMap<string, string>,
+  document: Buffer,
+  references: References,
+  links: readonly (string | undefined)[],
 ): Generator<Buffer, void, void> {
-  const encoded = new Map<string, Buffer>()
-  let at = content.start
-  for (const { attachmentId, start, end } of page.references) {
-    const link = links.get(attachmentId)
+  let at = 0
+  for (const { start, end, file } of references.spans()) {
+    const link = links[file]
     if (link === undefined) continue
-    yield* views(answer, at, start)
-    let bytes = encoded.get(attachmentId)
-    if (bytes === undefined) {
-      bytes = Buffer.from(link, 'latin1')
-      encoded.set(attachmentId, bytes)
-    }
-    yield bytes
+    yield* views(document, at, start)
+    yield Buffer.from(link, 'latin1')
     at = end
   }
-  yield* views(answer, at, content.end)
+  yield* views(document, at, document.length)
 }
 
-function* views(answer: Buffer, start: number, end: number): Generator<Buffer, void, void> {
-  for (let at = start; at < end; at += CHUNK_BYTES) yield answer.subarray(at, Math.min(at + CHUNK_BYTES, end))
+function* views(document: Buffer, start: number, end: number): Generator<Buffer, void, void> {
+  for (let at = start; at < end; at += CHUNK_BYTES)
+    yield document.subarray(at, Math.min(at + CHUNK_BYTES, end))
 }

@@ -7,16 +7,18 @@ import {
   type StashLink,
 } from '../../shared/link.ts'
 import type { StashProgress } from '../../shared/progress.ts'
+import type { Clock } from '../clock.ts'
 import { type Wiki, WikiError } from '../docmost/wiki.ts'
+import type { StashCounters } from '../ops/counters.ts'
 import type { BlobId, BlobWriter, StashDraft, Store, UserId } from '../store/store.ts'
-import type { StashCounters } from './counters.ts'
+import { clippedTitle, listedName } from './clipped-names.ts'
 import { StashError } from './errors.ts'
+import { BusyError } from './fair-queue.ts'
 import { LARGE_ANSWER_BYTES, type LargeDocuments } from './large-documents.ts'
-import { clippedTitle, listedName } from './listed-name.ts'
-import { distinctFiles, mirrorFiles, type PageFile } from './mirror.ts'
+import { mirrorFiles } from './mirror.ts'
 import { parsePageId } from './page-id.ts'
 import { scanPage } from './page-scan.ts'
-import type { ScannedPage } from './references.ts'
+import type { References, ScannedPage } from './references.ts'
 import { rewrite, rewrittenUpperBound } from './rewrite.ts'
 
 export interface StashOptions {
@@ -35,6 +37,8 @@ export interface StashOptions {
   /** Time limit of one download. */
   readonly fetchTimeoutMs: number
   readonly counters: StashCounters
+  /** The store's: its times become dates in the link. */
+  readonly clock: Pick<Clock, 'date'>
   /** Of the whole service. */
   readonly largeDocuments: LargeDocuments
 }
@@ -43,7 +47,7 @@ export interface StashRequest {
   /** The caller's wiki token. */
   readonly token: string
   readonly user: UserId
-  /** A UUID, a slugId or a page's URL. */
+  /** As {@link parsePageId} takes it. */
   readonly pageId: string
   /** The caller's: when it aborts, the stash ends and gives everything back. */
   readonly signal: AbortSignal
@@ -53,21 +57,25 @@ export interface StashRequest {
 }
 
 /**
- * Beside the page's content the answer of `pages/info` carries its title, people and permissions; real ones take about
- * 1 KiB (docmost/FACTS.md).
+ * What an answer of `pages/info` may have beside the page's content: title, people and permissions take about 1 KiB in
+ * real ones (server/docmost/FACTS.md, "POST /api/pages/info").
  */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
+
+/** Large documents are read one at a time, each within the time limit of its stash: one takes some seconds. */
+const LARGE_RETRY_MS = 5_000
 
 /** How many bytes of a document are written before the event loop gets a turn. */
 const WRITE_TURN_BYTES = 512 * 1024
 
 /**
- * Semaphore a page into a stash: reads it with the caller's token, mirrors its files, rewrites their URLs, stores all in one
- * step and gives the link (DESIGN.md, "Stash").
- * @throws {StashError} the page id, the page or its size will not do
- * @throws {NotAPageError | NotADocumentError} the wiki's answer will not do
+ * Makes a stash of a page: reads it with the caller's token, mirrors its files, replaces their URLs, and stores document
+ * and files in one step (server/README.md, "Two paths through the code").
+ * @throws {StashError} the page id is malformed, the page is in the trash or too large, or it did not come in time
+ * @throws {NotAPageError | NotADocumentError} the wiki's answer is no page or no document
  * @throws {WikiError} the page could not be read
  * @throws {StoreFullError} the document does not fit
+ * @throws {BusyError} the time limit passed while a large page waited for its turn
  * @throws the reason of `signal` when the caller has gone
  */
 export async function stashPage(request: StashRequest, options: StashOptions): Promise<StashLink> {
@@ -82,9 +90,10 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
   const linkPrefix = options.publicUrl + BLOB_PATH
   const draft = options.store.open(request.user)
   try {
-    const { answer, page, document } = await readAndReserve(pageId, draft, request, options)
-    const files = await distinctFiles(page.references)
-    const progress = { files: files.length, mirrored: 0, failed: 0 }
+    const { page, document } = await readAndReserve(pageId, draft, request, options)
+    const files = page.references
+    const unknownFiles = files.distinctFiles - files.knownFiles
+    const progress = { files: files.distinctFiles, mirrored: 0, failed: unknownFiles }
     request.onProgress?.({ ...progress })
     const { mirrored, failed } = await mirrorFiles(files, {
       wiki: options.wiki,
@@ -101,11 +110,13 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
       },
     })
     const link = (id: BlobId) => linkPrefix + id
-    const links = new Map([...mirrored].map(([attachmentId, id]) => [attachmentId, link(id)]))
+    const links: (string | undefined)[] = []
+    for (const [file, id] of mirrored) links[file] = link(id)
     const { writing } = options.largeDocuments
-    const release = answer.length > LARGE_ANSWER_BYTES ? await writing.acquire(signal) : undefined
+    const isLarge = (page.document?.length ?? 0) > LARGE_ANSWER_BYTES
+    const release = isLarge ? await writing.acquire(signal) : undefined
     try {
-      await writeInSlices(document, rewrite(answer, page, links))
+      await writeInSlices(document, rewrite(page, links))
     } finally {
       release?.()
     }
@@ -114,15 +125,16 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
     const title = clippedTitle(page.title)
     const stash = await draft.commit({ title })
     for (const reason of failed.values()) options.counters.filesFailed[reason]++
+    options.counters.filesFailed['store-full'] += unknownFiles
     options.counters.filesMirrored += mirrored.size
     return {
       uri: link(stash.document.id),
       size,
       sha256,
-      expiresAt: new Date(stash.document.expiresAt),
+      expiresAt: options.clock.date(stash.document.expiresAt),
       title,
       updatedAt: page.updatedAt,
-      images: { mirrored: mirrored.size, failed: failed.size },
+      images: { mirrored: mirrored.size, failed: progress.failed },
       failures: listedFailures(files, failed),
     }
   } finally {
@@ -131,27 +143,21 @@ export async function stashPage(request: StashRequest, options: StashOptions): P
 }
 
 /** The first failures, in the order of the page. */
-function listedFailures(
-  files: readonly PageFile[],
-  failed: ReadonlyMap<string, FailureReason>,
-): FileFailure[] {
-  const listed: FileFailure[] = []
-  for (const { attachmentId, name } of files) {
-    const reason = failed.get(attachmentId)
-    if (reason !== undefined) listed.push({ attachmentId, name: listedName(name), reason })
-    if (listed.length === MAX_LISTED_FAILURES) break
-  }
-  return listed
+function listedFailures(files: References, failed: ReadonlyMap<number, FailureReason>): FileFailure[] {
+  const first = Array.from(failed).sort(([a], [b]) => a - b)
+  return first.slice(0, MAX_LISTED_FAILURES).map(([file, reason]) => {
+    const { attachmentId, name } = files.file(file)
+    return { attachmentId, name: listedName(name), reason }
+  })
 }
 
 interface ReadPage {
-  /** The wiki's answer, whose bytes are reserved. */
-  readonly answer: Buffer
+  /** The document's reservation counts its bytes until they are written. */
   readonly page: ScannedPage
   readonly document: BlobWriter
 }
 
-/** Reads the page, large ones in turn, and reserves room for its document. */
+/** Reads the page, one large page at a time, and reserves room for its document. */
 async function readAndReserve(
   pageId: string,
   draft: StashDraft,
@@ -160,7 +166,10 @@ async function readAndReserve(
 ): Promise<ReadPage> {
   let release: (() => void) | undefined
   const acquire = async (signal: AbortSignal) => {
-    release = await options.largeDocuments.reading.acquire(signal)
+    release = await options.largeDocuments.reading.acquire(signal).catch(() => {
+      request.signal.throwIfAborted()
+      throw new BusyError(LARGE_RETRY_MS)
+    })
   }
   try {
     const answer = await readPage(pageId, request, options, acquire)
@@ -179,7 +188,7 @@ async function readAndReserve(
         { neededBytes: upperBound },
       )
     }
-    return { answer, page, document: await draft.document(upperBound) }
+    return { page, document: await draft.document(upperBound) }
   } finally {
     release?.()
   }
@@ -202,6 +211,8 @@ async function readPage(
     })
   } catch (error) {
     signal.throwIfAborted()
+    // The deadline passed in our own queue, not while the wiki was asked.
+    if (error instanceof BusyError) throw error
     if (deadline.aborted) {
       throw new StashError('timeout', 'The wiki did not give the page in time: try again in a moment.')
     }
@@ -215,7 +226,7 @@ async function readPage(
   }
 }
 
-/** Writes with a turn of the event loop now and then: copying and hashing take about a millisecond a MiB. */
+/** Gives the event loop its turns: copying and hashing take about a millisecond a MiB. */
 async function writeInSlices(document: BlobWriter, pieces: Iterable<Uint8Array>): Promise<void> {
   let written = 0
   for (const piece of pieces) {

@@ -1,10 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { BLOB_ID_PATTERN } from '../../shared/link.ts'
 import type { BlobId, StashHandle } from './store.ts'
 
 /** A fresh unguessable id: a random (version 4) UUID, 122 bits from the system's generator. */
 export function newBlobId(): BlobId {
-  // Node concatenates a UUID from its bytes, and V8 keeps the pieces: ten times the memory of one flat string.
+  // Node joins a UUID from its bytes, and V8 keeps the pieces: ten times the memory of one flat string.
   return Buffer.from(randomUUID(), 'latin1').toString('latin1') as BlobId
 }
 
@@ -13,11 +12,7 @@ export function newStashHandle(): StashHandle {
   return randomBytes(9).toString('base64url') as StashHandle
 }
 
-export function isBlobId(value: string): value is BlobId {
-  return BLOB_ID_PATTERN.test(value)
-}
-
-/** What logs may show of an id: the id is the permission, its first eight characters are not. */
+/** What logs may show of an id: the whole id gives access, its first eight characters do not. */
 export function shortId(id: string): string {
   return id.slice(0, 8)
 }

@@ -5,6 +5,7 @@ import { buildContestants } from './contestants.ts'
 import { benchDelivery } from './delivery.ts'
 import { chooseLoadGenerator } from './load.ts'
 import { benchMemory } from './memory.ts'
+import { isPinned } from './processes.ts'
 import { printTargets, type Target } from './report.ts'
 import { makeScratchFolder } from './scratch-folder.ts'
 import { benchEventLoop, benchStash } from './stash.ts'
@@ -34,7 +35,7 @@ const load = chooseLoadGenerator(scratchFolder)
 const contestants = await buildContestants(options.profile)
 const processors = cpus()
 console.log(
-  `node ${process.version}, ${processors.length} CPUs (${processors[0]?.model.trim() ?? 'unknown'}), ${process.platform} ${process.arch}; load: ${load.name}, one thread, on the same machine; logs go to /dev/null`,
+  `node ${process.version}, ${processors.length} CPUs (${processors[0]?.model.trim() ?? 'unknown'}), ${process.platform} ${process.arch}; load: ${load.name}, one thread; ${isPinned ? 'each server on core 0, the load on core 1' : 'NOT pinned to cores: taskset or a second CPU is missing'}; logs go to /dev/null`,
 )
 
 const parts: Readonly<Record<string, () => Promise<readonly Target[]>>> = {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'tsdown'
 import { Channel, type Contract } from './channel.ts'
 import type { BareContract, ServiceContract, WikiContract } from './contestants/contract.ts'
-import { start } from './processes.ts'
+import { type Side, start } from './processes.ts'
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
 const here = (name: string) => fileURLToPath(new URL(`contestants/${name}.ts`, import.meta.url))
@@ -12,7 +12,7 @@ const here = (name: string) => fileURLToPath(new URL(`contestants/${name}.ts`, i
 /** Starts contestants from plain JavaScript. What transforms TypeScript at run time would wrap every closure. */
 export interface Contestants {
   service(environment?: Readonly<Record<string, string>>): Promise<Channel<ServiceContract>>
-  nodeHttp(): Channel<BareContract>
+  nodeHttp(side?: Side): Channel<BareContract>
   bareFastify(options?: { log: boolean }): Channel<BareContract>
   wiki(): Channel<WikiContract>
 }
@@ -44,21 +44,28 @@ export async function buildContestants(profileFolder?: string): Promise<Contesta
   })
 
   const node = <C extends Contract>(
+    side: Side,
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
   ) =>
     new Channel<C>(
-      start(process.execPath, ['--expose-gc', ...args], {
-        cwd: PROJECT,
-        env: { ...process.env, ...environment },
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      }),
+      start(
+        process.execPath,
+        ['--expose-gc', ...args],
+        {
+          cwd: PROJECT,
+          env: { ...process.env, ...environment },
+          stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+        },
+        side,
+      ),
     )
   const built = (name: string) => join(folder, `${name}.mjs`)
 
   return {
     async service(environment = {}) {
       const service = node<ServiceContract>(
+        'measured',
         [
           ...(profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]),
           built('service'),
@@ -76,9 +83,10 @@ export async function buildContestants(profileFolder?: string): Promise<Contesta
       await service.ask('origins', null)
       return service
     },
-    nodeHttp: () => node<BareContract>([built('node-http')]),
-    bareFastify: (options) => node<BareContract>([built('bare-fastify'), ...(options?.log ? ['--log'] : [])]),
+    nodeHttp: (side = 'measured') => node<BareContract>(side, [built('node-http')]),
+    bareFastify: (options) =>
+      node<BareContract>('measured', [built('bare-fastify'), ...(options?.log ? ['--log'] : [])]),
     // Reads its recorded world from beside its source.
-    wiki: () => node<WikiContract>(['--import', 'tsx', here('wiki')]),
+    wiki: () => node<WikiContract>('load', ['--import', 'tsx', here('wiki')]),
   }
 }

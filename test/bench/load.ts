@@ -51,7 +51,7 @@ export function chooseLoadGenerator(scratchFolder: string): LoadGenerator {
     name: wrk === undefined ? 'autocannon' : 'wrk',
     async run(load) {
       const [command, ...args] = commandFor(load)
-      const { stdout } = await run(command, args)
+      const { stdout } = await run(command, args, 'load')
       const { errors, ...result } = resultSchema.parse(
         JSON.parse(stdout.slice(stdout.indexOf('{"requests"'))),
       )
@@ -60,7 +60,7 @@ export function chooseLoadGenerator(scratchFolder: string): LoadGenerator {
     },
     runUntilEnded(load) {
       const [command, ...args] = commandFor({ ...load, seconds: 600 })
-      const child = start(command, args, { stdio: 'ignore' })
+      const child = start(command, args, { stdio: 'ignore' }, 'load')
       return () => end(child)
     },
   }

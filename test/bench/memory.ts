@@ -4,7 +4,7 @@ import { printTable, type Target } from './report.ts'
 const MIB = 1024 * 1024
 const HELD = 128 * MIB
 const SIZES = [
-  // The smallest of which the store takes its cap's worth: it limits blobs as well as bytes.
+  // The smallest of which the store takes its cap's worth: it limits their bookkeeping as well as their bytes.
   { name: '4 KiB', bytes: 4096 },
   { name: '30 KiB', bytes: 30 * 1024 },
   { name: '1 MiB', bytes: MIB },

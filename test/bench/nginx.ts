@@ -31,13 +31,8 @@ export async function startNginx(
   for (const blob of held) writeFileSync(join(root, blob.path), makeBytes(blob))
   const port = await freePort()
   writeFileSync(join(folder, 'nginx.conf'), configuration(folder, root, port, held))
-  const child = start(
-    program,
-    ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error')],
-    {
-      stdio: 'ignore',
-    },
-  )
+  const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error')]
+  const child = start(program, args, { stdio: 'ignore' }, 'measured')
   await answering(port, () => child.exitCode === null)
   return {
     origin: `http://127.0.0.1:${port}`,

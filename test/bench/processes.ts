@@ -1,6 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
+import { cpus } from 'node:os'
 import { delimiter, join } from 'node:path'
 
 const running = new Set<ChildProcess>()
@@ -12,9 +13,26 @@ process.once('exit', () => {
 process.once('SIGINT', () => process.exit(130))
 process.once('SIGTERM', () => process.exit(143))
 
-/** Starts a program that is killed with this process at the latest. */
-export function start(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
-  const child = spawn(command, args, options)
+/** What is measured has a core to itself; what loads it, or feeds it, has another. */
+export type Side = 'measured' | 'load'
+
+const CORES: Readonly<Record<Side, string>> = { measured: '0', load: '1' }
+const taskset = cpus().length < 2 ? undefined : findProgram('taskset')
+
+/** Whether the two sides really run on different cores: needs `taskset` (util-linux) and two CPUs. */
+export const isPinned = taskset !== undefined
+
+/** Starts a program that is killed with this process at the latest, on its side's core if it has a side. */
+export function start(
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions,
+  side?: Side,
+): ChildProcess {
+  const child =
+    taskset === undefined || side === undefined
+      ? spawn(command, args, options)
+      : spawn(taskset, ['-c', CORES[side], command, ...args], options)
   running.add(child)
   child.once('exit', () => running.delete(child))
   child.once('error', () => running.delete(child))
@@ -36,8 +54,9 @@ export async function end(child: ChildProcess): Promise<void> {
 export async function run(
   command: string,
   args: readonly string[],
+  side: Side,
 ): Promise<{ stdout: string; stderr: string }> {
-  const child = start(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = start(command, args, { stdio: ['ignore', 'pipe', 'pipe'] }, side)
   const output = { stdout: '', stderr: '' }
   child.stdout?.on('data', (text) => {
     output.stdout += text

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSandboxClient, type SandboxClient } from '../../client/client.ts'
-import { BLOB_PATH } from '../../shared/link.ts'
+import { BLOB_PATH } from '../../shared/blob-path.ts'
 import { OWNER_TOKEN } from '../fixtures/stand-in-wiki.ts'
 import type { Channel } from './channel.ts'
 import type { ProcessContract, ServiceContract, WikiContract } from './contestants/contract.ts'
@@ -120,7 +120,7 @@ function curlAndSha256sum(
   )
   const script = `TIMEFORMAT='%R %U %S'; time { ${command} && sha256sum ${folder}/* >/dev/null; }`
   return async () => {
-    const { stderr } = await run(bash, ['-c', script])
+    const { stderr } = await run(bash, ['-c', script], 'measured')
     const [real = Number.NaN, user = Number.NaN, system = Number.NaN] = stderr.trim().split(' ').map(Number)
     return { ms: real * 1000, cpuMs: (user + system) * 1000 }
   }
@@ -135,7 +135,7 @@ export async function benchEventLoop(options: {
   const { contestants, load, rounds } = options
   const bench = await startStashBench(contestants)
   const { wiki, service, origin } = bench
-  const bystander = contestants.nodeHttp()
+  const bystander = contestants.nodeHttp('load')
   const { pageId } = await wiki.ask('addPage', { files: FILES, fileBytes: MIB, textBytes: 1_000_000 })
   const paths = await service.ask('fill', [{ bytes: 30 * 1024, seed: 0 }])
   if (!paths.every((path) => path.startsWith(BLOB_PATH))) throw new Error('no blob to ask for')
@@ -174,7 +174,7 @@ export async function benchEventLoop(options: {
     [
       ['stashing under GET load', median(mixed).toFixed(1), median(worst).toFixed(1)],
       ['GET load alone', median(alone).toFixed(1), ''],
-      ['an idle process beside the mixed load', median(machine).toFixed(1), ''],
+      ['an idle process on the core of the load', median(machine).toFixed(1), ''],
     ],
   )
   return [

@@ -122,6 +122,11 @@ describe('no sandbox URL is', () => {
   })
 })
 
+it('a text that is no JSON is refused', () => {
+  expect(() => findSandboxUrls(`{"attrs":{"src":"${BASE}${A}"}`, BASE)).toThrow(SyntaxError)
+  expect(() => replaceSandboxUrls(`["${BASE}${A}"]]`, BASE, new Map())).toThrow(SyntaxError)
+})
+
 describe('replaced', () => {
   it('are the URLs alone; numbers, order, escapes and white space stay', () => {
     const text = `{"10":1.0, "2":1e400,"__proto__":{"attrs":{"src":"${BASE}${A}"}},\n"text":"${BASE}${A} \\u00e9\\/","attrs":{"b":" ${BASE}${B} ","a":"${BASE}${C}"}}`
@@ -145,6 +150,13 @@ describe('replaced', () => {
     const replaced = JSON.parse(replaceSandboxUrls(text, BASE, new Map([[BASE + A, `"a"&'b'<c>.png`]])))
     expect(replaced.content[0].attrs.source).toBe(
       `<img src="&quot;a&quot;&amp;&#39;b&#39;&lt;c&gt;.png"><img src='${BASE}${B}'>`,
+    )
+  })
+
+  it('leave characters of any length as they are', () => {
+    const text = `{"\ufeff":"\ufeffЖ🚀","attrs":{"a":"🚀","src":"${BASE}${A}"},"b":"\ufeff"}`
+    expect(replaceSandboxUrls(text, BASE, new Map([[BASE + A, 'ф/🚀.png']]))).toBe(
+      `{"\ufeff":"\ufeffЖ🚀","attrs":{"a":"🚀","src":"ф/🚀.png"},"b":"\ufeff"}`,
     )
   })
 
@@ -210,8 +222,8 @@ it('takes linear time, whatever the document', () => {
     `{"attrs":{"source":"${BASE.repeat(size / 32)}"},"type":"htmlEmbed"}`,
     `{"attrs":{"source":"${`'${BASE}${A}'`.repeat(size / 64)}"},"type":"htmlEmbed"}`,
     `{"attrs":[${'"",'.repeat(size / 4)}"${BASE}${A}"]}`,
-    `${'['.repeat(size)}"${BASE}`,
-    `{"attrs":${'{"attrs":'.repeat(size / 16)}"${BASE}${A}"`,
+    `${'['.repeat(size)}"${BASE}"${']'.repeat(size)}`,
+    `{"attrs":${'{"attrs":'.repeat(size / 16)}"${BASE}${A}"${'}'.repeat(size / 16)}}`,
   ]
   for (const text of texts) replaceSandboxUrls(text, BASE, new Map([[BASE + A, 'x']]))
   // Quadratic time would be hours: the test's own limit is the assertion.

@@ -4,9 +4,8 @@ import { parseArgs } from 'node:util'
 import Table from 'cli-table3'
 import { createSandboxClient } from '../../client/client.ts'
 import { readConfig } from '../../server/config.ts'
-import { createLog } from '../../server/ops/log.ts'
 import { startSandbox } from '../../server/sandbox.ts'
-import { BLOB_PATH } from '../../shared/link.ts'
+import { BLOB_PATH } from '../../shared/blob-path.ts'
 import { OWNER_TOKEN, PASSWORD, startStandInWiki } from '../fixtures/stand-in-wiki.ts'
 
 /**
@@ -26,8 +25,8 @@ const sandbox = await startSandbox(
     DOCMOST_API_URL: wiki.apiUrl,
     // The recorded page's absolute URLs start with this.
     DOCMOST_APP_URL: 'http://127.0.0.1:3000',
+    LOG_LEVEL: 'warn',
   }),
-  { log: createLog('warn') },
 )
 
 // What a tool of the wiki does: one call with its user's token.

@@ -1,15 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CONFIG_VARIABLES, ConfigError, configWarnings, readConfig } from '../../server/config.ts'
+import { CONFIG_VARIABLES, ConfigError, readConfig } from '../../server/config.ts'
+import { configWarnings } from '../../server/config-warnings.ts'
 import { retryAfterMs } from '../../server/docmost/retry-after.ts'
 import { bearerToken } from '../../server/internal/internal-listener.ts'
 import { isAcceptedHost } from '../../server/internal/request-guard.ts'
 import { errorForLog, withoutSecrets } from '../../server/ops/log.ts'
 import { errorDetail, errorMessage, toRpcError } from '../../server/rpc/errors.ts'
-import { clippedTitle, listedName } from '../../server/stash/listed-name.ts'
-import { distinctFiles } from '../../server/stash/mirror.ts'
-import { isBlobId } from '../../server/store/ids.ts'
+import { clippedTitle, listedName } from '../../server/stash/clipped-names.ts'
+import { References } from '../../server/stash/references.ts'
 import { cover, coversAll, MAX_COVERED_RANGES } from '../../server/store/memory/coverage.ts'
+import { BLOB_ID_PATTERN } from '../../shared/blob-path.ts'
 import { FUZZ_TIMEOUT_MS, PURE_RUNS } from './runs.ts'
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }))
@@ -103,7 +104,7 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
     fc.assert(
       fc.property(fc.anything(), text, (thrown, message) => {
         for (const error of [thrown, new Error(`unexpected ${message}`)]) {
-          const translated = toRpcError(error, 0)
+          const translated = toRpcError(error, { now: () => 0, date: (at) => new Date(at) })
           expect(translated.code).toBe('INTERNAL_SERVER_ERROR')
           expect(errorDetail(translated)).toEqual({})
           expect(errorMessage(translated)).toBe(
@@ -169,25 +170,40 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
     )
   })
 
-  it('distinct files are each attachment once, in order, shown if any of its places shows it', async () => {
+  it('the files of references are each attachment once, in order, shown if any of its places shows it', () => {
     const reference = fc.record({
-      attachmentId: fc.constantFrom('a', 'b', 'c', 'd'),
-      name: text,
-      start: fc.nat(),
-      end: fc.nat(),
+      attachmentId: fc
+        .constantFrom(...'abcd')
+        .map((digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`),
+      name: fc.stringMatching(/^[a-zф🚀]{1,5}$/u),
       isMedia: fc.boolean(),
     })
-    await fc.assert(
-      fc.asyncProperty(fc.array(reference, { maxLength: 12 }), async (references) => {
-        const files = await distinctFiles(references)
-        expect(files.map(({ attachmentId }) => attachmentId)).toEqual([
-          ...new Set(references.map(({ attachmentId }) => attachmentId)),
-        ])
-        for (const file of files) {
-          const places = references.filter(({ attachmentId }) => attachmentId === file.attachmentId)
-          expect(file.name).toBe(places[0]?.name)
-          expect(file.isMedia).toBe(places.some(({ isMedia }) => isMedia))
+    fc.assert(
+      fc.property(fc.array(reference, { maxLength: 100 }), (places) => {
+        const urls = places.map(({ attachmentId, name }) => `/api/files/${attachmentId}/${name}`)
+        const references = new References(Buffer.from(urls.join('')), 'https://wiki.example.org')
+        let end = 0
+        for (const [index, { attachmentId, isMedia }] of places.entries()) {
+          const start = end
+          end += Buffer.byteLength(urls[index] ?? '')
+          references.add(attachmentId, start, end, isMedia)
         }
+        references.complete()
+        const files = Array.from({ length: references.knownFiles }, (_, index) => references.file(index))
+        expect(files.map(({ attachmentId }) => attachmentId)).toEqual([
+          ...new Set(places.map(({ attachmentId }) => attachmentId)),
+        ])
+        expect(references.distinctFiles).toBe(files.length)
+        for (const file of files) {
+          const own = places.filter(({ attachmentId }) => attachmentId === file.attachmentId)
+          expect(file.name).toBe(own[0]?.name)
+          expect(file.isMedia).toBe(own.some(({ isMedia }) => isMedia))
+        }
+        const spans = [...references.spans()]
+        expect(spans.map(({ file }) => files[file]?.attachmentId)).toEqual(
+          places.map(({ attachmentId }) => attachmentId),
+        )
+        expect(places.map((_, index) => references.at(index).name)).toEqual(places.map(({ name }) => name))
       }),
       PURE_RUNS,
     )
@@ -198,14 +214,18 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
     fc.assert(
       fc.property(fc.array(range, { maxLength: 12 }), (ranges) => {
         const bytes = new Set<number>()
-        let covered: readonly { start: number; end: number }[] = []
+        let covered: readonly number[] = []
         for (const added of ranges) {
           covered = cover(covered, added)
           for (let at = added.start; at < added.end; at++) bytes.add(at)
         }
-        expect(covered.length).toBeLessThanOrEqual(MAX_COVERED_RANGES)
+        expect(covered.length / 2).toBeLessThanOrEqual(MAX_COVERED_RANGES)
         expect(
-          covered.flatMap(({ start, end }) => Array.from({ length: end - start }, (_, at) => start + at)),
+          covered.flatMap((start, index) =>
+            index % 2 === 0
+              ? Array.from({ length: (covered[index + 1] ?? 0) - start }, (_, at) => start + at)
+              : [],
+          ),
         ).toEqual([...bytes].sort((a, b) => a - b))
         expect(coversAll(covered, 20)).toBe(
           Array.from({ length: 20 }, (_, at) => at).every((at) => bytes.has(at)),
@@ -218,7 +238,7 @@ describe('for any input', { timeout: FUZZ_TIMEOUT_MS }, () => {
   it('a blob id is a lower-case UUID and nothing around it', () => {
     fc.assert(
       fc.property(textOf('0badc0de-1111-4222-8333-0123456789ab', '0', '-', '\n', 'A', '/'), (value) => {
-        expect(isBlobId(value)).toBe(
+        expect(BLOB_ID_PATTERN.test(value)).toBe(
           value.length === 36 && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
         )
       }),

@@ -5,8 +5,7 @@ import { startNginx } from '../fixtures/nginx.ts'
 import { startTestSandbox, type TestSandbox } from '../fixtures/test-sandbox.ts'
 
 /*
- * A consumer as somebody would write it who has read the README's page for consumers and nothing else: the platform's
- * fetch and hash, no code of this project.
+ * A consumer written after shared/CONTRACT.md alone: the platform's fetch and hash, no code of this project.
  */
 
 /** What the page says that a tool hands over. */
@@ -139,7 +138,7 @@ afterEach(async () => {
 })
 afterAll(() => running.stop())
 
-describe("a consumer that knows nothing but the README's page for consumers", () => {
+describe('a consumer that knows nothing but shared/CONTRACT.md', () => {
   const expectPictures = ({ files }: Consumed) => {
     const expected = PICTURES.map(([name, wikiId]) => [name, sha256(running.wiki.fileBytes(wikiId))] as const)
     expect([...files].sort()).toEqual(expected)

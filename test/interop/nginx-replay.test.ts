@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exchange, request } from '../fixtures/http-client.ts'
 import { type Nginx, startNginx } from '../fixtures/nginx.ts'
 import { CONDITIONAL_CASES } from '../server/delivery/conditional-table.ts'
-import { exchange, request } from '../server/delivery/raw-http.ts'
 
 /** The table that the service is held to, put to nginx for the same bytes in a file. */
 describe("nginx's answer for the same file", () => {

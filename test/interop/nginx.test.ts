@@ -229,7 +229,7 @@ describe("a stranger's nginx", () => {
   })
 })
 
-describe('the configuration for nginx of the README', () => {
+describe('the configuration for nginx in server/README.md', () => {
   let nginx: Nginx
   beforeAll(async () => {
     nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream, directives: HOSTILE })
@@ -305,6 +305,14 @@ describe('the configuration for nginx of the README', () => {
     await expect(unnamed).rejects.toMatchObject({ code: 35 })
   })
 
+  it('lets one address have 200 responses under way, and refuses it more until one has ended', async () => {
+    const open = await Promise.all(Array.from({ length: 200 }, () => nginx.open(pathOf(large))))
+    expect(open.map(({ statusCode }) => statusCode)).toEqual(Array(200).fill(200))
+    expect((await nginx.request(pathOf(png))).status).toBe(429)
+    for (const response of open) response.destroy()
+    await expect.poll(async () => (await nginx.request(pathOf(png))).status).toBe(200)
+  })
+
   it('answers a request with a large body itself, having written none of it down', async () => {
     const { status } = await nginx.request(pathOf(png), {
       method: 'POST',
@@ -314,7 +322,7 @@ describe('the configuration for nginx of the README', () => {
   })
 })
 
-describe('the logs of the configuration for nginx of the README', () => {
+describe('the logs of the configuration for nginx in server/README.md', () => {
   it('hold the first eight characters of an id and never more, whatever was asked for', async () => {
     const nginx = await startNginx({ configuration: 'blob-sandbox.conf', upstream })
     const { id } = png

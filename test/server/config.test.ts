@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CLIENT_VARIABLES, DEFAULT_SANDBOX_URL } from '../../client/cli/environment.ts'
-import {
-  CONFIG_VARIABLES,
-  ConfigError,
-  configWarnings,
-  readConfig,
-  unknownVariables,
-} from '../../server/config.ts'
+import { CONFIG_VARIABLES, ConfigError, readConfig } from '../../server/config.ts'
+import { configWarnings, unknownVariables } from '../../server/config-warnings.ts'
 
 const PUBLIC = { SANDBOX_PUBLIC_URL: 'https://blobs.example.org' }
 
@@ -22,7 +17,7 @@ function problemsOf(environment: Record<string, string>): string[] {
 }
 
 describe('the configuration', () => {
-  it('takes the defaults of DESIGN.md for what is unset, empty or blank', () => {
+  it('takes the defaults for what is unset, empty or blank', () => {
     expect(readConfig({ ...PUBLIC, SANDBOX_PORT: '', LOG_LEVEL: '  ' })).toEqual({
       publicUrl: 'https://blobs.example.org',
       host: '0.0.0.0',
@@ -40,6 +35,7 @@ describe('the configuration', () => {
       fetchConcurrency: 6,
       fetchTimeoutMs: 30_000,
       stashTimeoutMs: 45_000,
+      drainDelayMs: 0,
       logLevel: 'info',
     })
   })
@@ -63,6 +59,7 @@ describe('the configuration', () => {
         SANDBOX_FETCH_CONCURRENCY: '5',
         SANDBOX_FETCH_TIMEOUT_MS: '6',
         SANDBOX_STASH_TIMEOUT_MS: '7',
+        SANDBOX_DRAIN_DELAY_MS: '8',
         LOG_LEVEL: 'debug',
       }),
     ).toEqual({
@@ -82,6 +79,7 @@ describe('the configuration', () => {
       fetchConcurrency: 5,
       fetchTimeoutMs: 6,
       stashTimeoutMs: 7,
+      drainDelayMs: 8,
       logLevel: 'debug',
     })
   })
@@ -92,7 +90,7 @@ describe('the configuration', () => {
 
   it('says of a missing public URL what to set and why consumers must reach it', () => {
     expect(() => readConfig({})).toThrow(
-      'SANDBOX_PUBLIC_URL: is not set. Set it to the base URL under which the consumers of links reach this service, such as https://blobs.example.org: every link starts with it, so it must be reachable from where they run',
+      'the configuration is not valid:\n  SANDBOX_PUBLIC_URL: is not set. Set it to the base URL under which the consumers of links reach this service, such as https://blobs.example.org: every link starts with it, so it must be reachable from where they run',
     )
   })
 
@@ -139,14 +137,14 @@ describe('the configuration', () => {
     'refuses a public URL that has the path of blobs already: %s',
     (value) => {
       expect(() => readConfig({ SANDBOX_PUBLIC_URL: value })).toThrow(
-        /^SANDBOX_PUBLIC_URL: the value ends with \/api\/sb; leave \/api\/sb out: it is added to every link$/,
+        /^the configuration is not valid:\n {2}SANDBOX_PUBLIC_URL: the value ends with \/api\/sb; leave \/api\/sb out: it is added to every link$/,
       )
     },
   )
 
   it('names every host name that is none', () => {
     expect(() => readConfig({ ...PUBLIC, SANDBOX_INTERNAL_HOSTS: 'http://x,ok,a:b' })).toThrow(
-      /^SANDBOX_INTERNAL_HOSTS: "http:\/\/x", "a:b" are no host names; expected names without scheme and port, comma-separated$/,
+      /^the configuration is not valid:\n {2}SANDBOX_INTERNAL_HOSTS: "http:\/\/x", "a:b" are no host names; expected names without scheme and port, comma-separated$/,
     )
     expect(() => readConfig({ ...PUBLIC, SANDBOX_INTERNAL_HOSTS: 'not ok' })).toThrow(
       /"not ok" is not a host name;/,

@@ -1,4 +1,4 @@
-/** Documents that are hard on whoever reads them, as JSON; each as large as the cap lets it. */
+/** Documents that are expensive to read, as JSON; each as large as the cap allows. */
 export const LARGE_DOCUMENTS: readonly (readonly [name: string, content: () => string])[] = [
   ['8 MiB of paragraphs', () => doc(repeated(paragraph(200), 8 * MIB))],
   ['one string of 8 MiB', () => doc(paragraph(8 * MIB - 1000))],

@@ -1,7 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { readConfig } from '../../server/config.ts'
 import { keepHeapSmall } from '../../server/ops/heap.ts'
-import { createLog } from '../../server/ops/log.ts'
 import { startSandbox } from '../../server/sandbox.ts'
 import { answerParent } from '../bench/channel.ts'
 import type { SoakedServiceContract } from './service-contract.ts'
@@ -13,17 +12,17 @@ const MAX_ERROR_LINES = 100
 const errorLines: string[] = []
 const config = readConfig(process.env)
 // The log is written like any other, to nowhere: only the lines of errors are kept.
-const log = createLog(config.logLevel, {
-  write(text) {
+const log = {
+  write(text: string) {
     for (const line of text.trimEnd().split('\n')) {
       const { level } = JSON.parse(line) as { level: number }
       if (level >= ERROR_LEVEL && errorLines.length < MAX_ERROR_LINES) errorLines.push(line)
     }
   },
-})
+}
 // As the process of the service does.
-keepHeapSmall()
 const sandbox = await startSandbox(config, { log })
+keepHeapSmall()
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()

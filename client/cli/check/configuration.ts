@@ -9,37 +9,33 @@ const { ok, warning, fault } = findingsOf('configuration')
 export async function checkConfiguration(
   environment: Environment,
 ): Promise<{ findings: Finding[]; config: Config | undefined }> {
-  // The command line alone may reach into the server, and only when it needs it (DESIGN.md, Layout).
-  const { CONFIG_VARIABLES, ConfigError, configWarnings, nearestName, readConfig } = await import(
-    '../../../server/config.ts'
-  )
+  // The command line may import the server only dynamically, so that other commands start without it.
+  const { ConfigError, readConfig } = await import('../../../server/config.ts')
+  const { configWarnings, unknownVariables } = await import('../../../server/config-warnings.ts')
   const findings: Finding[] = []
   let config: Config | undefined
   try {
     config = readConfig(environment)
     for (const { variable, message } of configWarnings(config)) {
-      findings.push(warning(message, { variable, fix: fixOf(variable, config) }))
+      findings.push(warning(message, fixOf(variable, config), variable))
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     for (const { variable, message } of error.problems) {
       const fix = `set ${variable} in the environment of the service, or in its .env`
-      findings.push(fault(message, { variable, fix }))
+      findings.push(fault(message, fix, variable))
     }
   }
-  const known = [...CONFIG_VARIABLES, ...Object.keys(CLIENT_VARIABLES)]
-  for (const name of Object.keys(environment)) {
-    if (!/^(?:SANDBOX|DOCMOST)_/.test(name) || known.includes(name)) continue
-    const meant = nearestName(name, known)
-    const fix = meant === undefined ? 'look for a mistyped name' : `if ${meant} is meant, call it so`
-    findings.push(warning('is no variable of the service', { variable: name, fix }))
+  const names = { prefix: /^(?:SANDBOX|DOCMOST)_/, others: Object.keys(CLIENT_VARIABLES) }
+  for (const { variable, message } of unknownVariables(environment, names)) {
+    findings.push(warning(message, 'correct its name, or remove it', variable))
   }
   const credentials = credentialsIn(environment)
-  if (credentials.kind === 'incomplete' && !credentials.missing.includes('DOCMOST_TOKEN')) {
-    const [variable = ''] = credentials.missing
-    findings.push(fault('is not set, though its counterpart is', { variable, fix: `set ${variable}, too` }))
+  if (credentials.kind === 'incomplete' && credentials.missing !== 'DOCMOST_TOKEN') {
+    const { missing } = credentials
+    findings.push(fault('is not set, though its counterpart is', `set ${missing} too`, missing))
   }
-  if (findings.length === 0) findings.push(ok('all variables will do'))
+  if (findings.length === 0) findings.push(ok('all variables are valid'))
   return { findings, config }
 }
 

@@ -2,27 +2,27 @@ import type { Finding } from '../json-schemas.ts'
 
 export type { Finding }
 
-interface Detail {
-  readonly variable?: string
-  readonly fix?: string
-}
-
-/** The findings of one check, made as they come. */
-export function findingsOf(check: Finding['check']) {
-  const make =
+/** Makes the findings of one check. @param about the variable that they are about, unless they name another. */
+export function findingsOf(check: Finding['check'], about: string | null = null) {
+  const withFix =
     (status: Finding['status']) =>
-    (message: string, { variable, fix }: Detail = {}): Finding => ({
+    (message: string, fix: string, variable: string | null = about): Finding => ({
       check,
       status,
       message,
-      variable: variable ?? null,
-      fix: fix ?? null,
+      variable,
+      fix,
     })
   return {
-    ok: make('ok'),
-    skipped: make('skipped'),
-    warning: make('warning') as (message: string, detail: Required<Pick<Detail, 'fix'>> & Detail) => Finding,
-    /** What is to be mended says how. */
-    fault: make('fault') as (message: string, detail: Required<Pick<Detail, 'fix'>> & Detail) => Finding,
+    ok: (message: string): Finding => ({ check, status: 'ok', message, variable: null, fix: null }),
+    skipped: (message: string, fix: string | null = null): Finding => ({
+      check,
+      status: 'skipped',
+      message,
+      variable: null,
+      fix,
+    }),
+    warning: withFix('warning'),
+    fault: withFix('fault'),
   }
 }

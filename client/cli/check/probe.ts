@@ -1,10 +1,10 @@
 import { systemCode } from '../../system-code.ts'
 
 const TIMEOUT_MS = 10_000
-/** What answers may be anything: a longer body is not read on. */
+/** Any server may answer: more of a body is not read. */
 const MAX_TEXT_CHARACTERS = 65_536
 
-/** An answer, whatever it is. */
+/** The answer of any server. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -18,7 +18,7 @@ export interface Answer {
 export interface NoAnswer {
   /** Such as `ECONNREFUSED`; `TIMEOUT`; `UNKNOWN`. */
   readonly code: string
-  /** The same for people. */
+  /** The same in words. */
   readonly text: string
 }
 
@@ -26,7 +26,7 @@ export function isAnswer(found: Answer | NoAnswer): found is Answer {
   return 'status' in found
 }
 
-/** One request as any client makes it; redirects are not followed. @throws the signal's reason. */
+/** Sends one request; redirects are not followed. @throws the signal's reason. */
 export async function probe(url: string, init: RequestInit, signal: AbortSignal): Promise<Answer | NoAnswer> {
   const limit = AbortSignal.timeout(TIMEOUT_MS)
   try {
@@ -45,20 +45,15 @@ export async function probe(url: string, init: RequestInit, signal: AbortSignal)
   }
 }
 
-async function startOf(response: Response): Promise<string> {
-  const reader = response.body?.getReader()
-  if (reader === undefined) return ''
-  const decoder = new TextDecoder()
+async function startOf({ body }: Response): Promise<string> {
   let text = ''
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return text + decoder.decode()
-    text += decoder.decode(value, { stream: true })
-    if (text.length > MAX_TEXT_CHARACTERS) {
-      await reader.cancel()
-      return text
-    }
+  if (body === null) return text
+  // Ending the iteration early cancels the rest.
+  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+    text += chunk
+    if (text.length > MAX_TEXT_CHARACTERS) break
   }
+  return text
 }
 
 function parsed(text: string): unknown {
@@ -69,7 +64,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A member of an object that came as JSON. */
+/** The member at a path of names; `undefined` where there is none. */
 export function member(value: unknown, ...path: readonly string[]): unknown {
   let found = value
   for (const name of path) {
@@ -84,7 +79,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'the certificate has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
   ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'the connection is reset',
+  ECONNRESET: 'the connection was reset',
   EAI_AGAIN: 'the host name cannot be looked up',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
@@ -92,7 +87,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the port does not speak TLS',
   ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not speak TLS',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is of an authority that nobody knows',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate chain ends with a self-signed certificate',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
   UND_ERR_SOCKET: 'the connection ended before an answer',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is of an unknown authority',
@@ -104,12 +99,12 @@ function textOf(code: string): string {
   return text === undefined ? `no answer (${code})` : `${text} (${code})`
 }
 
-/** Whether TLS is what went wrong: the host answers. */
-export function isTlsTrouble({ code }: NoAnswer): boolean {
+/** Whether the host was reached and TLS failed. */
+export function isTlsError({ code }: NoAnswer): boolean {
   return /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
 }
 
-/** What an unexpected answer looks like, for people. */
+/** An unexpected answer's status and media type. */
 export function describe({ status, headers }: Answer): string {
   const [type = ''] = (headers.get('content-type') ?? '').split(';', 1)
   return type === '' ? `${status}` : `${status}, ${type.trim()}`

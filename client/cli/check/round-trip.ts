@@ -6,12 +6,11 @@ import { toCommandError } from '../exit-codes.ts'
 import { formatBytes, plural } from '../quantities.ts'
 import { type Finding, findingsOf } from './findings.ts'
 import { describe, isAnswer, probe } from './probe.ts'
-import { CONSUMER_HEADERS, encodingFinding, isServicesNotFound } from './public-url.ts'
+import { CONSUMER_HEADERS, encodingFinding, isBlobNotFound } from './public-url.ts'
 
-const { ok, warning, fault } = findingsOf('round trip')
-const variable = 'SANDBOX_PUBLIC_URL'
+const { ok, warning, fault } = findingsOf('round trip', 'SANDBOX_PUBLIC_URL')
 
-/** Stashes a page, fetches it back as a consumer would, and drops it: afterwards it must be gone. */
+/** Stashes a page, fetches it as a consumer would, and drops it: afterwards it must be gone. */
 export async function checkRoundTrip(
   client: SandboxClient,
   { pageId, publicUrl }: { pageId: string; publicUrl: string },
@@ -23,43 +22,34 @@ export async function checkRoundTrip(
   } catch (error) {
     signal.throwIfAborted()
     const { message } = toCommandError(error)
-    return [
-      fault(`the page could not be stashed: ${message}`, {
-        fix: 'try another --page, or fix what the message says',
-      }),
-    ]
+    const fix = 'try another --page, or fix what the message says'
+    return [fault(`the page could not be stashed: ${message}`, fix, null)]
   }
   const findings: Finding[] = []
-  let isFetched = false
   try {
     if (!link.uri.startsWith(publicUrl + BLOB_PATH)) {
       findings.push(
-        fault(`the service's links begin with ${new URL(link.uri).origin}, not with ${publicUrl}`, {
-          variable,
-          fix: 'restart the service with this SANDBOX_PUBLIC_URL',
-        }),
-      )
-    }
-    const unread = await readBack(link, signal)
-    findings.push(...unread.findings)
-    isFetched = unread.isFetched
-  } finally {
-    // Ctrl-C or not: the test leaves nothing behind.
-    await client.drop.mutate({ uri: link.uri }).catch(() => {})
-  }
-  if (isFetched) {
-    const after = await probe(link.uri, { headers: CONSUMER_HEADERS }, signal)
-    if (isAnswer(after) && !isServicesNotFound(after)) {
-      findings.push(
-        warning(
-          `the link still answers after it was dropped (${describe(after)}): a cache in front keeps blobs`,
-          {
-            variable,
-            fix: `turn caching off for ${BLOB_PATH} in the proxy`,
-          },
+        fault(
+          `the service's links begin with ${new URL(link.uri).origin}, not with ${publicUrl}`,
+          'restart the service with this SANDBOX_PUBLIC_URL',
         ),
       )
     }
+    const read = await readBack(link, signal)
+    findings.push(...read.findings)
+    if (!read.isFetched) return findings
+  } finally {
+    // After Ctrl-C too.
+    await client.drop.mutate({ uri: link.uri }).catch(() => {})
+  }
+  const after = await probe(link.uri, { headers: CONSUMER_HEADERS }, signal)
+  if (isAnswer(after) && !isBlobNotFound(after)) {
+    findings.push(
+      warning(
+        `the link still answers after it was dropped (${describe(after)}): a cache in front keeps blobs`,
+        `turn caching off for ${BLOB_PATH} in the proxy`,
+      ),
+    )
   }
   if (findings.length > 0) return findings
   const { mirrored, failed } = link.images
@@ -76,19 +66,18 @@ async function readBack(
     const blob = await fetchBlob(link.uri, { signal })
     if (blob.sha256 !== link.sha256) {
       findings.push(
-        fault('the link gives other bytes than were stashed', {
-          variable,
-          fix: 'let SANDBOX_PUBLIC_URL lead to this very service, and no other one',
-        }),
+        fault(
+          'the link gives other bytes than were stashed',
+          'let SANDBOX_PUBLIC_URL lead to this service and to no other',
+        ),
       )
     }
   } catch (error) {
     signal.throwIfAborted()
-    const { message } = toCommandError(error)
-    const finding = fault(`the link cannot be fetched by a consumer: ${message}`, {
-      variable,
-      fix: 'let SANDBOX_PUBLIC_URL lead to this very service, through a proxy that changes nothing',
-    })
+    const finding = fault(
+      `the link cannot be fetched by a consumer: ${toCommandError(error).message}`,
+      'let SANDBOX_PUBLIC_URL lead to this service, through a proxy that changes nothing',
+    )
     return { findings: [finding], isFetched: false }
   }
   const whole = await probe(link.uri, { headers: CONSUMER_HEADERS }, signal)
@@ -98,10 +87,10 @@ async function readBack(
   const part = await probe(link.uri, { headers }, signal)
   if (isAnswer(part) && part.status !== 206) {
     findings.push(
-      warning(`ranges are not answered as such (${part.status}): a download that breaks off starts over`, {
-        variable,
-        fix: 'let the proxy pass Range on, and neither cache nor transform the answer',
-      }),
+      warning(
+        `ranges are not answered as such (${part.status}): a download that breaks off starts over`,
+        'let the proxy pass Range on, and neither cache nor transform the answer',
+      ),
     )
   }
   return { findings, isFetched: true }

@@ -2,14 +2,13 @@ import { credentialsIn } from '../credentials.ts'
 import type { Environment } from '../environment.ts'
 import { WikiLoginError, wikiLogin } from '../wiki-login.ts'
 import { type Finding, findingsOf } from './findings.ts'
-import { type Answer, describe, isAnswer, isTlsTrouble, member, type NoAnswer, probe } from './probe.ts'
+import { type Answer, describe, isAnswer, isTlsError, member, type NoAnswer, probe } from './probe.ts'
 
-const wiki = findingsOf('wiki')
-const login = findingsOf('login')
-const variable = 'DOCMOST_API_URL'
+const wiki = findingsOf('wiki', 'DOCMOST_API_URL')
+const login = findingsOf('login', 'DOCMOST_API_URL')
 
-/** Without a token, `users/me` of the wiki answers 401 in its own way (docmost/FACTS.md, "Auth"). */
-function askWhoIAm(
+/** Without a token, `users/me` of the wiki answers 401 in a form of its own (server/docmost/FACTS.md, "Auth"). */
+function requestMe(
   apiUrl: string,
   token: string | undefined,
   signal: AbortSignal,
@@ -25,32 +24,33 @@ function isWikisRefusal(found: Answer | NoAnswer): boolean {
 
 /** Whether the wiki answers at `DOCMOST_API_URL`. */
 export async function checkWiki(apiUrl: string, signal: AbortSignal): Promise<Finding> {
-  const found = await askWhoIAm(apiUrl, undefined, signal)
-  const { origin } = new URL(apiUrl)
+  const found = await requestMe(apiUrl, undefined, signal)
   if (isWikisRefusal(found)) return wiki.ok(`the wiki's API answers at ${apiUrl}`)
   if (!isAnswer(found)) {
-    const fix = isTlsTrouble(found)
-      ? 'give the wiki a valid certificate, name its authority in NODE_EXTRA_CA_CERTS, or reach it on the local machine by http'
-      : 'start the wiki, or set DOCMOST_API_URL to where it runs'
-    return wiki.fault(`no wiki at ${origin}: ${found.text}`, { variable, fix })
+    return wiki.fault(
+      `no wiki at ${new URL(apiUrl).origin}: ${found.text}`,
+      isTlsError(found)
+        ? 'give the wiki a valid certificate, name its authority in NODE_EXTRA_CA_CERTS, or reach it on the local machine by http'
+        : 'start the wiki, or set DOCMOST_API_URL to where it runs',
+    )
   }
   if (found.status >= 300 && found.status < 400) {
-    return wiki.fault(`${apiUrl} redirects (${found.status})`, {
-      variable,
-      fix: `set it to the API's final address${targetOf(found)}: redirects are not followed, a token goes to one address only`,
-    })
+    return wiki.fault(
+      `${apiUrl} redirects (${found.status})`,
+      `set it to the API's final address${targetOf(found)}: redirects are not followed, because a token must go to one address only`,
+    )
   }
   if (found.status >= 500) {
-    return wiki.fault(`the wiki fails (${found.status})`, {
-      variable,
-      fix: "look into the wiki's log, and that of a proxy in front of it",
-    })
+    return wiki.fault(
+      `the wiki fails (${found.status})`,
+      "read the wiki's log, and that of a proxy in front of it",
+    )
   }
-  const isBelow = isWikisRefusal(await askWhoIAm(`${apiUrl}/api`, undefined, signal))
-  return wiki.fault(`what answers at ${apiUrl} is not the wiki's API (${describe(found)})`, {
-    variable,
-    fix: isBelow ? `set it to ${apiUrl}/api` : "set it to the wiki's API, which ends with /api",
-  })
+  const isBelow = isWikisRefusal(await requestMe(`${apiUrl}/api`, undefined, signal))
+  return wiki.fault(
+    `what answers at ${apiUrl} is not the wiki's API (${describe(found)})`,
+    isBelow ? `set it to ${apiUrl}/api` : "set it to the wiki's API, which ends with /api",
+  )
 }
 
 function targetOf({ headers }: Answer): string {
@@ -58,7 +58,7 @@ function targetOf({ headers }: Answer): string {
   return URL.canParse(location) ? ` (on ${new URL(location).origin})` : ''
 }
 
-/** Whether the wiki takes the credentials of the environment. @returns the token where it does. */
+/** Whether the wiki accepts the credentials of the environment. @returns the token where it does. */
 export async function checkLogin(
   environment: Environment,
   apiUrl: string,
@@ -66,9 +66,10 @@ export async function checkLogin(
 ): Promise<{ finding: Finding; token?: string }> {
   const credentials = credentialsIn(environment)
   if (credentials.kind === 'incomplete') {
-    const finding = login.skipped('no credentials in the environment', {
-      fix: 'set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD, to check them and a round trip',
-    })
+    const finding = login.skipped(
+      'no credentials in the environment',
+      'set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD, to check them and a round trip',
+    )
     return { finding }
   }
   let token: string
@@ -78,46 +79,45 @@ export async function checkLogin(
     if (!(error instanceof WikiLoginError)) throw error
     return { finding: loginFailed(error) }
   }
-  const found = await askWhoIAm(apiUrl, token, signal)
+  const found = await requestMe(apiUrl, token, signal)
   const role = isAnswer(found) ? member(found.json, 'data', 'user', 'role') : undefined
   if (typeof role === 'string') {
-    const reach = role === 'member' ? '; `stats` is for owners and admins' : ''
-    return { finding: login.ok(`the wiki knows the user, a workspace ${role}${reach}`), token }
+    const limit = role === 'member' ? '; `stats` is for owners and admins' : ''
+    return { finding: login.ok(`the wiki knows the user, a workspace ${role}${limit}`), token }
   }
   if (isWikisRefusal(found)) {
-    const finding = login.fault('the wiki does not accept the token: it has expired or was revoked', {
-      variable: 'DOCMOST_TOKEN',
-      fix: 'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
-    })
+    const finding = login.fault(
+      'the wiki does not accept the token: it has expired or was revoked',
+      'log in to the wiki again, and set DOCMOST_TOKEN to the new token (its cookie authToken)',
+      'DOCMOST_TOKEN',
+    )
     return { finding }
   }
   const answer = isAnswer(found) ? describe(found) : found.text
-  return {
-    finding: login.fault(`the wiki does not say who the user is (${answer})`, {
-      variable,
-      fix: "look into the wiki's log",
-    }),
-  }
+  return { finding: login.fault(`the wiki does not say who the user is (${answer})`, "read the wiki's log") }
 }
 
-function loginFailed(error: WikiLoginError): Finding {
-  switch (error.code) {
+function loginFailed({ code, message }: WikiLoginError): Finding {
+  switch (code) {
     case 'login-refused':
-      return login.fault('the wiki does not accept this e-mail and password', {
-        variable: 'DOCMOST_PASSWORD',
-        fix: 'correct DOCMOST_EMAIL and DOCMOST_PASSWORD, or set DOCMOST_TOKEN',
-      })
+      return login.fault(
+        'the wiki does not accept this e-mail and password',
+        'correct DOCMOST_EMAIL and DOCMOST_PASSWORD, or set DOCMOST_TOKEN',
+        'DOCMOST_PASSWORD',
+      )
     case 'no-token':
-      return login.fault('the login gave no token: a second factor, perhaps', {
-        variable: 'DOCMOST_TOKEN',
-        fix: 'set DOCMOST_TOKEN (the cookie authToken of a browser that is logged in) instead of e-mail and password',
-      })
+      return login.fault(
+        'the login gave no token: perhaps the wiki uses SSO or a second factor',
+        'set DOCMOST_TOKEN (the cookie authToken of a browser that is logged in) instead of e-mail and password',
+        'DOCMOST_TOKEN',
+      )
     case 'login-limited':
-      return login.warning('the wiki takes no more logins for now', {
-        variable: 'DOCMOST_PASSWORD',
-        fix: 'check again in a minute',
-      })
+      return login.warning(
+        'the wiki takes no more logins for now',
+        'check again in a minute',
+        'DOCMOST_PASSWORD',
+      )
     default:
-      return login.fault(error.message, { variable, fix: "look into the wiki's log" })
+      return login.fault(message, "read the wiki's log")
   }
 }

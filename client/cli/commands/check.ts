@@ -1,8 +1,7 @@
-import type { Config } from '../../../server/config.ts'
 import { createSandboxClient } from '../../client.ts'
 import { checkConfiguration } from '../check/configuration.ts'
 import { type Finding, findingsOf } from '../check/findings.ts'
-import { checkInternalListener, checkPorts } from '../check/internal-listener.ts'
+import { checkInternalListener } from '../check/internal-listener.ts'
 import { checkPublicUrl } from '../check/public-url.ts'
 import { checkRoundTrip } from '../check/round-trip.ts'
 import { checkLogin, checkWiki } from '../check/wiki.ts'
@@ -21,18 +20,20 @@ export function check(pageId: string | undefined): Command {
   return async (context) => {
     const { output, json } = context
     const findings: Finding[] = []
-    for await (const finding of look(pageId, context)) {
+    for await (const finding of runChecks(pageId, context)) {
       findings.push(finding)
       if (!json) printFinding(finding, output)
     }
-    const faults = findings.filter(({ status }) => status === 'fault').length
-    if (json) output.json({ ok: faults === 0, findings })
-    return faults === 0 ? EXIT.ok : EXIT.faults
+    const ok = findings.every(({ status }) => status !== 'fault')
+    if (json) output.json({ ok, findings })
+    return ok ? EXIT.ok : EXIT.faults
   }
 }
 
-/** Each check's findings as they come; what a check builds on must have been found right. */
-async function* look(
+const FIX_FIRST = 'fix what the lines above say, then check again'
+
+/** Each check's findings as they come. A check whose prerequisite failed is skipped. */
+async function* runChecks(
   pageId: string | undefined,
   { environment, signal }: CommandContext,
 ): AsyncGenerator<Finding, void, void> {
@@ -58,52 +59,33 @@ async function* look(
   const url = urlFrom(environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL)
   let isServiceRight = false
   if (url === undefined) {
-    yield findingsOf('internal listener').fault('is no http(s) URL without user and password', {
-      variable: 'SANDBOX_URL',
-      fix: `set it to the RPC on the internal listener, such as ${DEFAULT_SANDBOX_URL}`,
-    })
+    yield findingsOf('internal listener').fault(
+      'is no http(s) URL without user and password',
+      `set it to the RPC on the internal listener, such as ${DEFAULT_SANDBOX_URL}`,
+      'SANDBOX_URL',
+    )
   } else {
     const listener = await checkInternalListener(url, config, token, signal)
-    yield* listener.findings
-    isServiceRight = listener.findings.every(({ status }) => status !== 'fault')
-    if (listener.isDown && config !== undefined) yield* await checkPorts(config)
+    yield* listener
+    isServiceRight = listener.every(({ status }) => status !== 'fault')
   }
 
-  if (config === undefined) yield findingsOf('public URL').skipped('the configuration has to be mended first')
+  if (config === undefined) yield findingsOf('public URL').skipped('the configuration has to be fixed first')
   else yield* await checkPublicUrl(config, signal)
 
-  const missing =
-    pageId === undefined
-      ? 'no page was given'
-      : token === undefined
-        ? 'there is no token that the wiki accepts'
-        : !isServiceRight || config === undefined
-          ? 'the service cannot be used yet'
-          : undefined
-  if (
-    missing !== undefined ||
-    pageId === undefined ||
-    token === undefined ||
-    url === undefined ||
-    config === undefined
-  ) {
-    yield findingsOf('round trip').skipped(missing ?? '', {
-      fix:
-        pageId === undefined
-          ? 'give --page <page> and credentials to stash it, fetch it back and drop it'
-          : 'do what the lines above say, then check again',
-    })
-    return
+  const { skipped } = findingsOf('round trip')
+  if (pageId === undefined) {
+    const fix = 'give --page <page> and credentials to stash it, fetch it back and drop it'
+    yield skipped('no page was given', fix)
+  } else if (token === undefined) {
+    yield skipped('there is no token that the wiki accepts', FIX_FIRST)
+  } else if (url === undefined || config === undefined || !isServiceRight) {
+    yield skipped('the service cannot be used yet', FIX_FIRST)
+  } else {
+    const accepted = token
+    const client = createSandboxClient({ url, getToken: () => accepted })
+    yield* await checkRoundTrip(client, { pageId, publicUrl: config.publicUrl }, signal)
   }
-  yield* await roundTrip({ url, token, pageId, config }, signal)
-}
-
-function roundTrip(
-  { url, token, pageId, config }: { url: string; token: string; pageId: string; config: Config },
-  signal: AbortSignal,
-): Promise<Finding[]> {
-  const client = createSandboxClient({ url, getToken: () => token })
-  return checkRoundTrip(client, { pageId, publicUrl: config.publicUrl }, signal)
 }
 
 /** `undefined` when the value is no URL: that is a finding, not an error. */

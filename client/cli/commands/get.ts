@@ -10,30 +10,26 @@ import { formatBytes } from '../quantities.ts'
 import { cannotWrite, inTheWay, writeWhole } from '../write-file.ts'
 
 export interface DownloadOptions {
-  /** Cap on one body. */
-  readonly maxBytes: number
-  /** Time limit of one download, resumes included. */
-  readonly timeoutSeconds: number
-}
-
-export interface GetOptions extends DownloadOptions {
-  /** A file, a folder, or `-` for standard output; the blob's own name without it. */
-  readonly out?: string
+  /** Cap on one blob in MiB. */
+  readonly maxMib: number
+  /** Time limit of one blob in seconds, resumes included. */
+  readonly timeout: number
   readonly force?: boolean
 }
 
-/** A download that breaks off is taken up again this often: more than a program would wait for, less than a person. */
-const ATTEMPTS = 6
-
-/** What `fetchBlob` is told. */
-export function fetchOptions(
-  { maxBytes, timeoutSeconds }: DownloadOptions,
-  { signal }: Pick<CommandContext, 'signal'>,
-): FetchBlobOptions {
-  return { signal, maxBytes, timeoutMs: timeoutSeconds * 1000, attempts: ATTEMPTS }
+export interface GetOptions extends DownloadOptions {
+  /** A file, a folder, or `-` for standard output; default: the blob's own name. */
+  readonly out?: string
 }
 
-/** `blob-sandbox get <link>`: nothing of the blob is written before its sha256 is the promised one. */
+/** Requests of one download that breaks off; a person waits longer than a program, so more than the default. */
+const ATTEMPTS = 6
+
+export function fetchOptions({ maxMib, timeout }: DownloadOptions, signal: AbortSignal): FetchBlobOptions {
+  return { signal, maxBytes: Math.floor(maxMib * 2 ** 20), timeoutMs: timeout * 1000, attempts: ATTEMPTS }
+}
+
+/** `blob-sandbox get <link>`: nothing is written before the sha256 is verified. */
 export function get(link: string, options: GetOptions): Command {
   return async (context) => {
     const { output, json, signal } = context
@@ -42,7 +38,7 @@ export function get(link: string, options: GetOptions): Command {
       throw new CommandError(EXIT.usage, 'bad-options', 'Both -o - and --json want standard output.')
     }
     const target = out === undefined || out === '-' ? undefined : resolve(out)
-    // Before the download rather than after it.
+    // Checked before the download, so that nothing is downloaded in vain.
     const existing = target === undefined ? undefined : look(target)
     const isFolder = existing?.isDirectory() === true
     if (target !== undefined && existing !== undefined && !isFolder && !force) throw inTheWay(target)
@@ -66,7 +62,7 @@ export function get(link: string, options: GetOptions): Command {
   }
 }
 
-/** What is at a path, `undefined` for nothing. @throws {CommandError} when nothing can be written there. */
+/** What exists at a path, or `undefined`. @throws {CommandError} when nothing can be written there. */
 function look(path: string): Stats | undefined {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
@@ -81,7 +77,7 @@ async function download(uri: string, options: GetOptions, context: CommandContex
   const bar = createProgressBar(context.output.noteScreen)
   try {
     return await fetchBlob(uri, {
-      ...fetchOptions(options, context),
+      ...fetchOptions(options, context.signal),
       onProgress: (received, total) => {
         const size =
           total === undefined ? formatBytes(received) : `${formatBytes(received)} of ${formatBytes(total)}`

@@ -1,86 +1,52 @@
-import type { Readable, Writable } from 'node:stream'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { z } from 'zod'
 import { createSandboxClient } from '../../client.ts'
 import { registerStashPage } from '../../tools/mcp.ts'
-import { credentialsIn, type GetToken } from '../credentials.ts'
-import {
-  DEFAULT_DOCMOST_API_URL,
-  DEFAULT_SANDBOX_URL,
-  type Environment,
-  urlVariable,
-  variable,
-} from '../environment.ts'
-import { CommandError, EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../context.ts'
+import { getTokenFrom } from '../credentials.ts'
+import { DEFAULT_SANDBOX_URL, type Environment, urlVariable, variable } from '../environment.ts'
+import { CommandError, EXIT, type ExitCode, messageOf } from '../exit-codes.ts'
 import { VERSION } from '../version.ts'
-import { wikiLogin } from '../wiki-login.ts'
-
-export interface McpServerOptions {
-  /** Default: the process's. */
-  environment?: Environment
-  /** The protocol's input; its end ends the server. */
-  stdin?: Readable
-  /** The protocol's output, and nothing else's. */
-  stdout?: Writable
-  /** For logs. */
-  stderr?: Writable
-  /** Ends the server. */
-  signal?: AbortSignal
-}
 
 /**
  * `blob-sandbox mcp`: an MCP server on standard input and output that offers `stash_page` with the user's own rights,
  * against the service at `SANDBOX_URL`, or against one that it starts itself when that is not set. Resolves when its
- * input has ended or `signal` aborts; what is under way is cancelled then, and a service of its own stopped.
+ * input has ended or on SIGTERM, SIGINT or SIGHUP; calls in progress are cancelled then, and a service of its own stopped.
  *
- * `.env` is not for it: hosts start it in the folder of whatever project is open, and a file there could send the user's
- * token anywhere.
+ * It does not read `.env`: hosts start it in the folder of any project, and a file there could send the user's token
+ * anywhere.
  * @throws {CommandError} when it cannot start.
  */
-export async function runMcpServer(options: McpServerOptions = {}): Promise<void> {
-  const {
-    environment = process.env,
-    stdin = process.stdin,
-    stdout = process.stdout,
-    stderr = process.stderr,
-    signal,
-  } = options
-  const getToken = getTokenOf(environment)
-  const service = await serviceFor(environment, stderr)
+export async function mcp({ environment }: Pick<CommandContext, 'environment'>): Promise<ExitCode> {
+  const { stdin, stdout } = process
+  const interruption = new AbortController()
+  // A second signal has no handler, and ends the process at once.
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(name, () => interruption.abort())
+  // Without a listener Node would open its inspector.
+  process.on('SIGUSR1', () => {})
+  const getToken = await getTokenFrom(environment, undefined)
+  const service = await serviceFor(environment)
   try {
     const server = new McpServer({ name: 'blob-sandbox', title: 'Blob sandbox', version: VERSION })
     registerStashPage(server, createSandboxClient({ url: service.url, getToken }), { z })
     const ended = new Promise<void>((resolve) => {
       const end = () => resolve()
       for (const event of ['end', 'close', 'error']) stdin.once(event, end)
-      // The host has gone: nothing can be told to anybody.
+      // The host no longer reads.
       stdout.on('error', end)
       server.server.onclose = end
-      signal?.addEventListener('abort', end, { once: true })
-      if (signal?.aborted || stdin.readableEnded) end()
+      interruption.signal.addEventListener('abort', end)
+      if (interruption.signal.aborted) end()
     })
     await server.connect(new StdioServerTransport(stdin, stdout))
     await ended
-    // Cancels the calls under way.
+    // Cancels the calls in progress.
     await server.close()
   } finally {
     await service.stop()
   }
-}
-
-function getTokenOf(environment: Environment): GetToken {
-  const found = credentialsIn(environment)
-  if (found.kind === 'token') return () => found.token
-  if (found.kind === 'login') {
-    const apiUrl = urlVariable(environment, 'DOCMOST_API_URL', DEFAULT_DOCMOST_API_URL)
-    return wikiLogin({ apiUrl, email: found.email, password: found.password })
-  }
-  throw new CommandError(
-    EXIT.configuration,
-    'no-credentials',
-    'No wiki credentials: set DOCMOST_TOKEN, or DOCMOST_EMAIL and DOCMOST_PASSWORD.',
-  )
+  return EXIT.ok
 }
 
 interface Service {
@@ -89,40 +55,32 @@ interface Service {
   stop(): Promise<void>
 }
 
-/** The service at `SANDBOX_URL`, or one of our own, which ends with us. */
-async function serviceFor(environment: Environment, stderr: Writable): Promise<Service> {
+/** The service at `SANDBOX_URL`, or one of its own, which ends with this process. Its log goes to standard error. */
+async function serviceFor(environment: Environment): Promise<Service> {
   if (variable(environment, 'SANDBOX_URL') !== undefined) {
     return { url: urlVariable(environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL), stop: async () => undefined }
   }
-  const [{ ConfigError, configWarnings, readConfig, unknownVariables }, { createLog }, { startSandbox }] =
+  const [{ ConfigError, readConfig }, { startWithWarnings }, { BoundedLog, processOutput }] =
     await Promise.all([
       import('../../../server/config.ts'),
-      import('../../../server/ops/log.ts'),
-      import('../../../server/sandbox.ts'),
+      import('../../../server/serve.ts'),
+      import('../../../server/ops/log-destination.ts'),
     ])
   try {
-    // Nobody else needs the internal listener: by default it takes any free port, so that several servers get along.
+    // Only this process uses the internal listener: on any free port, several of them can run at once.
     const config = readConfig({
       ...environment,
       SANDBOX_INTERNAL_PORT: variable(environment, 'SANDBOX_INTERNAL_PORT') ?? '0',
     })
-    const log = createLog(config.logLevel, { write: (line) => void stderr.write(line) })
-    for (const { variable: name, message } of [...configWarnings(config), ...unknownVariables(environment)]) {
-      log.warn({ variable: name }, message)
-    }
-    const sandbox = await startSandbox(config, { log })
+    const sandbox = await startWithWarnings(config, environment, new BoundedLog(processOutput(2)))
     return { url: `${sandbox.internalOrigin}/trpc`, stop: () => sandbox.stop() }
   } catch (error) {
-    if (error instanceof ConfigError) {
-      const problems = error.problems.map(({ variable: name, message }) => `  ${name}: ${message}`)
-      throw new CommandError(
-        EXIT.configuration,
-        'bad-configuration',
-        `the configuration will not do (SANDBOX_URL is not set, so this starts a service of its own):\n${problems.join('\n')}`,
-        error,
-      )
-    }
-    const message = error instanceof Error ? error.message : String(error)
-    throw new CommandError(EXIT.unexpected, 'cannot-start', `cannot start a service: ${message}`, error)
+    const isConfig = error instanceof ConfigError
+    throw new CommandError(
+      isConfig ? EXIT.configuration : EXIT.unexpected,
+      isConfig ? error.code : 'cannot-start',
+      `SANDBOX_URL is not set, and a service of its own cannot start: ${messageOf(error)}`,
+      error,
+    )
   }
 }

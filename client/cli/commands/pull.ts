@@ -1,10 +1,12 @@
 import { lstat, mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import type { z } from 'zod'
 import { findSandboxUrls, replaceSandboxUrls, sandboxBase } from '../../document-urls.ts'
 import { type FetchedStash, fetchStash } from '../../fetch-stash.ts'
 import type { Command, CommandContext } from '../context.ts'
 import { CommandError, EXIT } from '../exit-codes.ts'
 import { safeFileName, uniqueNames } from '../file-names.ts'
+import type { pullJsonSchema } from '../json-schemas.ts'
 import { linkFrom } from '../link-argument.ts'
 import { printable } from '../output.ts'
 import { createProgressBar } from '../progress-bar.ts'
@@ -12,44 +14,26 @@ import { formatBytes, plural } from '../quantities.ts'
 import { cannotWrite, hasCode, writeWhole } from '../write-file.ts'
 import { type DownloadOptions, fetchOptions } from './get.ts'
 
-export interface PullOptions extends DownloadOptions {
-  readonly force?: boolean
-}
-
 const DOCUMENT = 'page.json'
 const FILES = 'files'
 
-interface PulledFile {
-  /** Relative to the folder, with `/`. */
-  readonly file: string
-  readonly name: string | null
-  readonly mediaType: string
-  readonly size: number
-  readonly sha256: string
-}
+type Pulled = Pick<z.infer<typeof pullJsonSchema>, 'files' | 'failures'>
 
-interface Failure {
-  /** First characters of the blob's id. */
-  readonly id: string
-  readonly code: string
-  readonly message: string
-}
-
-/** `blob-sandbox pull <link> <folder>`: `page.json` comes last, so where it is, everything is. */
-export function pull(link: string, folderArgument: string, options: PullOptions): Command {
+/** `blob-sandbox pull <link> <folder>`: `page.json` is written last, so it shows that everything is there. */
+export function pull(link: string, folderArgument: string, options: DownloadOptions): Command {
   return async (context) => {
     const { output, json, signal } = context
     const folder = resolve(folderArgument)
     const isNew = await claimFolder(folder, options.force === true)
     const written: string[] = []
-    let isWhole = false
+    let isComplete = false
     try {
       const uri = await linkFrom(link, signal)
-      const stash = await fetchStash(uri, fetchOptions(options, context))
-      // An older one would say that everything is there while its files are being replaced.
+      const stash = await fetchStash(uri, fetchOptions(options, signal))
+      // Removed first: an older one would show that everything is there while files are being replaced.
       await rm(join(folder, DOCUMENT), { force: true })
       const text = new TextDecoder().decode(stash.blob.bytes)
-      // `fetchStash` has refused a link without a base.
+      // `fetchStash` has already rejected a link without a base.
       const base = sandboxBase(uri) ?? ''
       const { files, failures, replacements } = await saveFiles(stash, folder, {
         written,
@@ -57,7 +41,7 @@ export function pull(link: string, folderArgument: string, options: PullOptions)
         context,
       })
       await writeWhole(join(folder, DOCUMENT), replaceSandboxUrls(text, base, replacements), 'replace')
-      isWhole = true
+      isComplete = true
       const { bytes, sha256 } = stash.blob
       if (json) {
         output.json({ folder, document: { file: DOCUMENT, size: bytes.length, sha256 }, files, failures })
@@ -77,12 +61,12 @@ export function pull(link: string, folderArgument: string, options: PullOptions)
       }
       return failures.length > 0 ? EXIT.partial : EXIT.ok
     } finally {
-      if (!isWhole) await takeBack(folder, written, isNew)
+      if (!isComplete) await removeWritten(folder, written, isNew)
     }
   }
 }
 
-/** Makes the folder. @returns whether it was not there before. @throws {CommandError} when it holds something. */
+/** Creates the folder. @returns whether it is new. @throws {CommandError} when it is not empty. */
 async function claimFolder(folder: string, force: boolean): Promise<boolean> {
   let entries: string[]
   try {
@@ -110,7 +94,7 @@ async function claimFolder(folder: string, force: boolean): Promise<boolean> {
   return false
 }
 
-/** `mkdir` takes a link to a folder for one, and the files would be written wherever it leads. */
+/** `mkdir` accepts a symbolic link to a folder, and the files would be written where it leads. */
 async function refuseForeignFiles(path: string): Promise<void> {
   const found = await lstat(path).catch((error: unknown) => {
     throw cannotWrite(path, error)
@@ -120,7 +104,7 @@ async function refuseForeignFiles(path: string): Promise<void> {
   throw new CommandError(
     EXIT.usage,
     'not-a-folder',
-    `${FILES} in that folder is ${kind}, and files are written into no other place: move it away, or name another folder.`,
+    `${FILES} in that folder is ${kind}, and files are not written to other places: move it away, or name another folder.`,
   )
 }
 
@@ -128,9 +112,9 @@ async function saveFiles(
   stash: FetchedStash,
   folder: string,
   { written, total, context }: { written: string[]; total: number; context: CommandContext },
-): Promise<{ files: PulledFile[]; failures: Failure[]; replacements: Map<string, string> }> {
-  const files: PulledFile[] = []
-  const failures: Failure[] = []
+): Promise<Pulled & { replacements: Map<string, string> }> {
+  const files: Pulled['files'] = []
+  const failures: Pulled['failures'] = []
   const replacements = new Map<string, string>()
   const unique = uniqueNames()
   const bar = createProgressBar(context.output.noteScreen)
@@ -169,8 +153,8 @@ async function saveFiles(
   return { files, failures, replacements }
 }
 
-/** Half a page is of no use: takes away what this run has written, and the folders if they are then empty. */
-async function takeBack(folder: string, written: readonly string[], isNew: boolean): Promise<void> {
+/** Removes what this run has written, and the folders when they are empty then: part of a page is of no use. */
+async function removeWritten(folder: string, written: readonly string[], isNew: boolean): Promise<void> {
   for (const path of written) await rm(path, { force: true })
   await rmdir(join(folder, FILES)).catch(() => {})
   if (isNew) await rmdir(folder).catch(() => {})

@@ -40,12 +40,12 @@ const REASONS: Readonly<Record<FailureReason, string>> = {
   forbidden: 'this user may not read it',
   'too-large': 'over SANDBOX_MAX_IMAGE_BYTES',
   'store-full': 'no room in the store',
-  timeout: 'not there in time',
+  timeout: 'it did not arrive in time',
   'bad-response': "the wiki's answer was not the file",
   unreachable: 'the wiki could not be reached',
 }
 
-/** The link stands alone on the first line: `| head -1` gives it. */
+/** The link is alone on the first line, for `| head -1`. */
 function printLink(link: StashLink, { line, paint }: Output): void {
   const { mirrored, failed } = link.images
   const title = link.title === '' ? 'untitled page' : `“${printable(link.title)}”`

@@ -7,7 +7,7 @@ import { LiveRegion } from '../live-region.ts'
 import type { Paint } from '../output.ts'
 import { formatBytes, formatCount, formatDuration } from '../quantities.ts'
 
-/** `blob-sandbox stats`; with `watchSeconds` again and again until Ctrl-C. */
+/** `blob-sandbox stats`; with `watchSeconds` repeated until Ctrl-C. */
 export function stats(watchSeconds: number | undefined): Command {
   return async (context) => {
     const client = await connect(context)
@@ -27,19 +27,19 @@ async function watch(
   intervalMs: number,
   { output, json, signal }: CommandContext,
 ): Promise<never> {
-  // What cannot be asked the first time is mended by nobody's waiting.
+  // A failure of the first request ends the command: it is probably a mistake of the configuration.
   let latest = await ask()
   const region = json || output.screen === undefined ? undefined : new LiveRegion(output.screen)
-  const show = (trouble?: string) => {
+  const show = (failure?: string) => {
     const at = new Date().toISOString()
     if (region !== undefined) {
       const state =
-        trouble === undefined
+        failure === undefined
           ? `${at}, every ${intervalMs / 1000} s; Ctrl-C ends`
-          : output.paint('red', trouble)
+          : output.paint('red', failure)
       const lines = [...statsTable(latest, output.paint).split('\n'), state]
       region.render(() => lines)
-    } else if (trouble !== undefined) output.note(`${at} ${trouble}`)
+    } else if (failure !== undefined) output.note(`${at} ${failure}`)
     else if (json) output.json(latest)
     else output.line(`${at} ${statsLine(latest)}`)
   }
@@ -51,10 +51,10 @@ async function watch(
         latest = await ask()
         show()
       } catch (error) {
-        // A service that restarts comes back; a user who is not allowed does not.
-        const failure = toCommandError(error)
-        if (signal.aborted || failure.exitCode !== EXIT.unreachable) throw error
-        show(`${failure.message} Trying again.`)
+        // A service that restarts comes back; other errors stay.
+        const { exitCode, message } = toCommandError(error)
+        if (signal.aborted || exitCode !== EXIT.unreachable) throw error
+        show(`${message} Trying again.`)
       }
     }
   } finally {
@@ -62,7 +62,7 @@ async function watch(
   }
 }
 
-/** The counters that tell most, on one line: for a log. */
+/** The most important counters on one line, for a log. */
 function statsLine({ store, stashes, deliveries }: SandboxStats): string {
   return [
     `held=${store.heldBytes}`,
@@ -79,15 +79,15 @@ function statsLine({ store, stashes, deliveries }: SandboxStats): string {
   ].join(' ')
 }
 
-/** The whole of it for people. */
-export function statsTable(stats: SandboxStats, paint: Paint, now = Date.now()): string {
+/** All counters as a table. */
+function statsTable(stats: SandboxStats, paint: Paint): string {
   const { store, stashes, deliveries } = stats
   const share = (bytes: number) => `${((bytes / store.maxTotalBytes) * 100).toFixed(1)} %`
   const table = new Table({
     colAligns: ['left', 'right', 'right'],
     // Without lines between the rows.
     chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
-    // Colours are ours to decide.
+    // No colours of its own.
     style: { head: [], border: [] },
   })
   const group = (title: string, more = '') => table.push([paint('bold', title), '', more])
@@ -102,7 +102,9 @@ export function statsTable(stats: SandboxStats, paint: Paint, now = Date.now()):
   row(
     'stashes, blobs',
     `${formatCount(store.stashes)}, ${formatCount(store.blobs)}`,
-    store.nextExpiry === null ? '' : `next expires in ${formatDuration(store.nextExpiry.getTime() - now)}`,
+    store.nextExpiry === null
+      ? ''
+      : `next expires in ${formatDuration(store.nextExpiry.getTime() - Date.now())}`,
   )
   row('expired', formatCount(store.stashesExpired))
   row('evicted', formatCount(store.stashesEvicted))

@@ -1,13 +1,16 @@
 import type { UserId } from '../store.ts'
 import type { Body, Ledger } from './ledger.ts'
-import type { Stash } from './stored-stash.ts'
+import type { Stash } from './stash.ts'
 
-/** A stash delivered whole may go when nobody has touched it for this long. */
-export const WHOLE_IDLE_MS = 60_000
-/** A stash of which only the document was delivered may go when nobody has touched it for this long. */
-export const DOCUMENT_IDLE_MS = 600_000
+/** A stash delivered whole may go when it was not touched for this long. */
+const WHOLE_IDLE_MS = 60_000
+/** A stash of which only the document was delivered may go when it was not touched for this long. */
+const DOCUMENT_IDLE_MS = 600_000
 
-/** Stashes that may be evicted (rule 4), in the order in which they go. A stash with an open response never is one. */
+/**
+ * Stashes that may be evicted (rule 4, server/README.md), in the order in which they go. A stash with an open response
+ * never is one.
+ */
 export function evictable(oldestFirst: Iterable<Stash>, now: number): Stash[] {
   const whole: Stash[] = []
   const document: Stash[] = []
@@ -21,33 +24,45 @@ export function evictable(oldestFirst: Iterable<Stash>, now: number): Stash[] {
   return [...whole, ...document]
 }
 
-/** The bytes that would come free if all of these stashes went: those of bodies that nothing else shows. */
-export function freedBytes(stashes: readonly Stash[]): number {
-  const gone = new Map<Body, number>()
-  let bytes = 0
-  for (const { blobs } of stashes) {
+/** Adds up what comes free as blobs go: the bytes of a body with the last of the blobs that show it. */
+class FreedBytes {
+  bytes = 0
+  readonly #gone = new Map<Body, number>()
+  readonly #references: (body: Body) => number
+
+  /** @param references how many blobs keep the body. */
+  constructor(references: (body: Body) => number) {
+    this.#references = references
+  }
+
+  add({ blobs }: Stash): void {
     for (const { body } of blobs) {
-      const count = (gone.get(body) ?? 0) + 1
-      gone.set(body, count)
-      if (count === body.blobs) bytes += body.size
+      const gone = (this.#gone.get(body) ?? 0) + 1
+      this.#gone.set(body, gone)
+      if (gone === this.#references(body)) this.bytes += body.size
     }
   }
-  return bytes
 }
 
-/** What a claim lacks under each cap; nothing where it is not positive. */
+/** The bytes that would come free if all of these stashes went. */
+export function freedBytes(stashes: readonly Stash[]): number {
+  const freed = new FreedBytes((body) => body.references)
+  for (const stash of stashes) freed.add(stash)
+  return freed.bytes
+}
+
+/** The bytes that a claim lacks under each cap; nothing where they are not positive. */
 export interface Missing {
-  /** Bytes. */
   readonly total: number
   readonly user: number
-  readonly blobs: number
-  readonly userBlobs: number
+  readonly bookkeeping: number
+  readonly userBookkeeping: number
 }
 
 /**
- * Which stashes make the missing room when they go, or the cap that would be most in the way even if all of them went. Bytes
- * that other blobs show too are not freed, and only the user's own stashes free the user's share. None is chosen whose
- * going is not needed.
+ * The first of the candidates that together make the missing room when they go, or the cap that would be most in the way
+ * even if all of them went. Bytes that other blobs show too are not freed, and only the user's own stashes free the
+ * user's share.
  */
 export function chooseEvictions(
   candidates: readonly Stash[],
@@ -55,42 +70,26 @@ export function chooseEvictions(
   user: UserId,
   missing: Missing,
 ): readonly Stash[] | keyof Missing {
-  const freed = { total: 0, user: 0, blobs: 0, userBlobs: 0 }
-  const gone = { total: new Map<Body, number>(), user: new Map<Body, number>() }
-  /** Counts blobs of a body as gone (1) or as back (-1); gives by how much that changes the bytes freed. */
-  const change = (counts: Map<Body, number>, body: Body, by: 1 | -1, blobs: number) => {
-    const before = counts.get(body) ?? 0
-    counts.set(body, before + by)
-    return Math.max(before, before + by) === blobs ? by * body.size : 0
-  }
-  const count = (stash: Stash, by: 1 | -1) => {
-    freed.blobs += by * stash.blobs.length
-    if (stash.user === user) freed.userBlobs += by * stash.blobs.length
-    for (const { body } of stash.blobs) {
-      freed.total += change(gone.total, body, by, body.blobs)
-      if (stash.user === user) freed.user += change(gone.user, body, by, ledger.userBlobs(user, body))
-    }
-  }
-  const isEnoughForAll = () => freed.total >= missing.total && freed.blobs >= missing.blobs
-  const isEnough = () =>
-    isEnoughForAll() && freed.user >= missing.user && freed.userBlobs >= missing.userBlobs
-
+  const total = new FreedBytes((body) => body.references)
+  const own = new FreedBytes((body) => ledger.userReferences(user, body))
+  let lacking = missing
   const chosen: Stash[] = []
   for (const stash of candidates) {
-    if (isEnough()) break
-    if (stash.user !== user && isEnoughForAll()) continue
-    count(stash, 1)
+    const isLackingForAll = lacking.total > 0 || lacking.bookkeeping > 0
+    if (!isLackingForAll && lacking.user <= 0 && lacking.userBookkeeping <= 0) break
+    const isOwn = stash.user === user
+    if (!isOwn && !isLackingForAll) continue
+    total.add(stash)
+    if (isOwn) own.add(stash)
+    lacking = {
+      total: missing.total - total.bytes,
+      user: missing.user - own.bytes,
+      bookkeeping: lacking.bookkeeping - stash.bookkeepingBytes,
+      userBookkeeping: lacking.userBookkeeping - (isOwn ? stash.bookkeepingBytes : 0),
+    }
     chosen.push(stash)
   }
-  const lacking = (cap: keyof Missing) => missing[cap] - freed[cap]
-  if (lacking('total') > 0 || lacking('user') > 0)
-    return lacking('user') > lacking('total') ? 'user' : 'total'
-  if (lacking('blobs') > 0) return 'blobs'
-  if (lacking('userBlobs') > 0) return 'userBlobs'
-  return chosen.toReversed().filter((stash) => {
-    count(stash, -1)
-    if (isEnough()) return false
-    count(stash, 1)
-    return true
-  })
+  if (lacking.total > 0 || lacking.user > 0) return lacking.user > lacking.total ? 'user' : 'total'
+  if (lacking.bookkeeping > 0) return 'bookkeeping'
+  return lacking.userBookkeeping > 0 ? 'userBookkeeping' : chosen
 }

@@ -1,152 +1,151 @@
 import type { UserId } from '../store.ts'
 import type { Slabs } from './slabs.ts'
 
-/** Bytes that are complete. Held once, however many blobs show them (rule 3). */
-export interface Body {
+/** Complete bytes. Held once, however many blobs show them (rule 3, server/README.md). */
+export class Body {
   readonly sha256: string
   readonly size: number
-  readonly views: readonly Buffer[]
   /** Blobs that show it: in drafts, in stashes, or kept by an open response alone. */
-  blobs: number
-  /** Those of them that are or were in a stash. Without any the bytes count as reserved, not as held. */
-  stored: number
+  references = 0
+  /** Those of them that are or were in a stash. While there is none, the bytes count as reserved, not as held. */
+  storedReferences = 0
+  /** The memory in which one view lies, from an offset on; or the views when there are more, or none. */
+  readonly #memory: ArrayBufferLike | readonly Buffer[]
+  readonly #offset: number
+
+  constructor(sha256: string, views: readonly Buffer[]) {
+    const [first] = views
+    this.sha256 = sha256
+    this.size = views.reduce((sum, view) => sum + view.length, 0)
+    this.#memory = views.length === 1 && first !== undefined ? first.buffer : views
+    this.#offset = first?.byteOffset ?? 0
+  }
+
+  /** A single view is made when it is asked for: kept, it takes a quarter of all that a small blob takes beside its bytes. */
+  get views(): readonly Buffer[] {
+    const memory = this.#memory
+    return 'byteLength' in memory ? [Buffer.from(memory, this.#offset, this.size)] : memory
+  }
 }
 
+/** What counts against one user. */
 interface Share {
-  /** Bytes reserved, plus those of every body the user has a blob of, once each. */
+  /** Reserved, plus those of every body that the user has a blob of, once each. */
   bytes: number
-  /** How many of a body's blobs are the user's. */
-  readonly blobs: Map<Body, number>
-  /** All of the user's blobs, unfinished ones included. */
-  started: number
+  bookkeepingBytes: number
+  /** How many of a body's references are the user's. */
+  readonly references: Map<Body, number>
 }
 
 /**
- * Counts what is held and reserved, in total and by user (rule 1), and gives the memory of bodies back that no blob
- * shows any more. Only `reserve` makes the counts grow; whether there is room is asked before.
+ * Counts what is held and reserved and what that takes in bookkeeping, in total and by user (rules 1 and 8,
+ * server/README.md), and gives back the memory of bodies that no blob shows any more. Whether there is room is checked
+ * before.
  */
 export class Ledger {
-  readonly #slabs: Slabs
+  readonly slabs: Slabs
   readonly #bodies = new Map<string, Body>()
   readonly #shares = new Map<UserId, Share>()
+  /** Held and reserved. */
+  usedBytes = 0
   heldBytes = 0
-  reservedBytes = 0
-  /** Blobs that were started and are not gone. */
-  blobs = 0
+  /** Of all blobs that were started and are not gone. */
+  bookkeepingBytes = 0
+  /** Blobs in drafts. */
+  draftBlobs = 0
+  openResponses = 0
 
   constructor(slabs: Slabs) {
-    this.#slabs = slabs
+    this.slabs = slabs
   }
 
   userBytes(user: UserId): number {
     return this.#shares.get(user)?.bytes ?? 0
   }
 
-  /** How many blobs are the user's. */
-  userStarted(user: UserId): number {
-    return this.#shares.get(user)?.started ?? 0
+  userBookkeepingBytes(user: UserId): number {
+    return this.#shares.get(user)?.bookkeepingBytes ?? 0
   }
 
-  /** How many blobs of the body are the user's. */
-  userBlobs(user: UserId, body: Body): number {
-    return this.#shares.get(user)?.blobs.get(body) ?? 0
+  /** How many of the body's references are the user's. */
+  userReferences(user: UserId, body: Body): number {
+    return this.#shares.get(user)?.references.get(body) ?? 0
   }
 
-  /** A blob begins. It ends by `abandon` or, once sealed, by `release`. */
-  start(user: UserId): void {
-    this.blobs += 1
-    this.#share(user).started += 1
+  /** Negative numbers give back. */
+  reserve(user: UserId, bytes: number, bookkeepingBytes: number): void {
+    const share = this.#share(user)
+    this.usedBytes += bytes
+    share.bytes += bytes
+    this.bookkeepingBytes += bookkeepingBytes
+    share.bookkeepingBytes += bookkeepingBytes
+    // Every blob counts some: nothing is left of the user.
+    if (share.bookkeepingBytes === 0) this.#shares.delete(user)
   }
 
-  /** A blob that was not sealed is gone, and with it what it had reserved. */
-  abandon(user: UserId, reserved: number): void {
-    this.#end(user)
-    this.unreserve(user, reserved)
+  /** A blob that was not sealed is gone, and with it what it had reserved and written. */
+  abandon(user: UserId, bytes: number, bookkeepingBytes: number, views: readonly Buffer[]): void {
+    this.draftBlobs -= 1
+    this.slabs.free(views)
+    this.reserve(user, -bytes, -bookkeepingBytes)
   }
 
-  reserve(user: UserId, bytes: number): void {
-    this.reservedBytes += bytes
-    this.#share(user).bytes += bytes
-  }
-
-  unreserve(user: UserId, bytes: number): void {
-    this.reservedBytes -= bytes
-    this.#share(user).bytes -= bytes
-    this.#settle(user)
-  }
-
-  /** Semaphore a reservation into a blob's complete body. Gives the views back at once when equal bytes are there. */
+  /** Turns a reservation into a blob's complete body. Gives the views back at once when equal bytes are there. */
   seal(user: UserId, reserved: number, sha256: string, views: readonly Buffer[]): Body {
     let body = this.#bodies.get(sha256)
     if (body === undefined) {
-      const size = views.reduce((sum, view) => sum + view.length, 0)
-      body = { sha256, size, views, blobs: 0, stored: 0 }
+      body = new Body(sha256, views)
       this.#bodies.set(sha256, body)
-      this.reservedBytes += size
+      this.usedBytes += body.size
     } else {
-      this.#slabs.free(views)
+      this.slabs.free(views)
     }
-    body.blobs += 1
+    body.references += 1
     const share = this.#share(user)
-    const blobs = share.blobs.get(body) ?? 0
-    if (blobs === 0) share.bytes += body.size
-    share.blobs.set(body, blobs + 1)
-    this.unreserve(user, reserved)
+    const references = share.references.get(body) ?? 0
+    if (references === 0) share.bytes += body.size
+    share.references.set(body, references + 1)
+    this.reserve(user, -reserved, 0)
     return body
   }
 
   /** A draft's blob of the body comes into a stash. */
   store(body: Body): void {
-    body.stored += 1
-    if (body.stored > 1) return
-    this.reservedBytes -= body.size
-    this.heldBytes += body.size
+    this.draftBlobs -= 1
+    body.storedReferences += 1
+    if (body.storedReferences === 1) this.heldBytes += body.size
   }
 
   /** A blob of the body is gone for good: a draft's, or (`stored`) one that was in a stash. */
-  release(user: UserId, body: Body, stored: boolean): void {
-    this.#end(user)
-    body.blobs -= 1
+  release(user: UserId, body: Body, bookkeepingBytes: number, stored: boolean): void {
     if (stored) {
-      body.stored -= 1
-      if (body.stored === 0) {
-        this.heldBytes -= body.size
-        this.reservedBytes += body.size
-      }
+      body.storedReferences -= 1
+      if (body.storedReferences === 0) this.heldBytes -= body.size
+    } else {
+      this.draftBlobs -= 1
     }
-    if (body.blobs === 0) {
-      this.reservedBytes -= body.size
+    body.references -= 1
+    if (body.references === 0) {
+      this.usedBytes -= body.size
       this.#bodies.delete(body.sha256)
-      this.#slabs.free(body.views)
+      this.slabs.free(body.views)
     }
     const share = this.#share(user)
-    const blobs = (share.blobs.get(body) ?? 0) - 1
-    if (blobs > 0) {
-      share.blobs.set(body, blobs)
-      return
+    const references = (share.references.get(body) ?? 0) - 1
+    if (references > 0) share.references.set(body, references)
+    else {
+      share.references.delete(body)
+      share.bytes -= body.size
     }
-    share.blobs.delete(body)
-    share.bytes -= body.size
-    this.#settle(user)
-  }
-
-  #end(user: UserId): void {
-    this.blobs -= 1
-    this.#share(user).started -= 1
+    this.reserve(user, 0, -bookkeepingBytes)
   }
 
   #share(user: UserId): Share {
     let share = this.#shares.get(user)
     if (share === undefined) {
-      share = { bytes: 0, blobs: new Map(), started: 0 }
+      share = { bytes: 0, bookkeepingBytes: 0, references: new Map() }
       this.#shares.set(user, share)
     }
     return share
-  }
-
-  /** Forgets a user who has nothing here. */
-  #settle(user: UserId): void {
-    const share = this.#shares.get(user)
-    if (share?.bytes === 0 && share.blobs.size === 0 && share.started === 0) this.#shares.delete(user)
   }
 }

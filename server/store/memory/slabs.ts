@@ -1,7 +1,7 @@
-/** Memory is taken from the system in slabs of this many bytes, recycled, and never left to the garbage collector. */
+/** Memory is taken from the system in slabs of this many bytes, which are used again. */
 export const SLAB_BYTES = 256 * 1024
-/** Slabs are given out in runs of units of this many bytes. */
-const UNIT_BYTES = 1024
+/** Slabs are given out in runs of units of this many bytes: as much as a body of one byte takes. */
+const UNIT_BYTES = 256
 /** Bytes up to this many lie in one run, so that sending them is one write; see `Slabs.allocate`. */
 const ONE_RUN_BYTES = 32 * 1024
 
@@ -9,13 +9,15 @@ const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES
 const ONE_RUN_UNITS = ONE_RUN_BYTES / UNIT_BYTES
 
 /**
- * Slabs may exist for this many times the cap. Runs of one size up to `ONE_RUN_BYTES` waste at most 24 units of a slab
- * (29 KiB: eight runs of 29 in 256), so that a store full of them still fits without cutting any.
+ * Slabs may exist for this many times the cap. Runs of one size up to `ONE_RUN_BYTES` waste at most a ninth of a slab
+ * (28.5 KiB: eight runs in 256), so that a store full of them still fits without cutting any.
  */
-const SLACK = 1.11
+const SLACK = 1.125
+
+const unitsFor = (bytes: number) => Math.ceil(bytes / UNIT_BYTES)
 
 class Slab {
-  /** Not zeroed: nobody sees a byte of it that was not written. */
+  /** Not zeroed: only bytes that were written are ever shown. */
   readonly bytes = Buffer.allocUnsafeSlow(SLAB_BYTES)
   /** One entry a unit: 1 when taken. */
   readonly #taken = new Uint8Array(SLAB_UNITS)
@@ -23,26 +25,26 @@ class Slab {
   /** No free run is longer than this. */
   longestRun = SLAB_UNITS
 
-  /** The first free run of at least `units`; at most `limit` of it are counted. */
-  find(units: number, limit: number): { start: number; units: number } | undefined {
+  /** Takes the first free run of at least so many units, at most `limit` of it. */
+  take(atLeast: number, limit: number): { start: number; units: number } | undefined {
     let longest = 0
     for (let at = 0; at < SLAB_UNITS; ) {
       const start = this.#taken.indexOf(0, at)
       if (start === -1) break
       const next = this.#taken.indexOf(1, start)
       at = next === -1 ? SLAB_UNITS : next
-      if (at - start >= units) return { start, units: Math.min(at - start, limit) }
+      if (at - start >= atLeast) {
+        const units = Math.min(at - start, limit)
+        this.#taken.fill(1, start, start + units)
+        this.freeUnits -= units
+        // Still a bound, and the exact one for full slabs, which are passed over for it.
+        this.longestRun = Math.min(this.longestRun, this.freeUnits)
+        return { start, units }
+      }
       longest = Math.max(longest, at - start)
     }
     this.longestRun = longest
     return undefined
-  }
-
-  take(start: number, units: number): void {
-    this.#taken.fill(1, start, start + units)
-    this.freeUnits -= units
-    // Still a bound, and the exact one where it matters most: full slabs are passed over.
-    this.longestRun = Math.min(this.longestRun, this.freeUnits)
   }
 
   free(start: number, units: number): void {
@@ -54,11 +56,9 @@ class Slab {
   }
 }
 
-const unitsFor = (bytes: number) => Math.ceil(bytes / UNIT_BYTES)
-
 /**
- * The memory of the store's bodies. Touching fresh memory for the first time is the dearest part of storing bytes, and
- * freed Buffers stay resident until the garbage collector gets to them; so slabs are kept and used again.
+ * The memory of the store's bodies. Touching fresh memory for the first time is the most expensive part of storing bytes,
+ * and freed Buffers stay resident until the garbage collector runs; so slabs are kept and used again.
  */
 export class Slabs {
   readonly #maxSlabs: number
@@ -74,38 +74,27 @@ export class Slabs {
     this.#maxSlabs = Math.ceil((capBytes * SLACK) / SLAB_BYTES)
   }
 
-  /** Bytes of all slabs, empty ones included. */
-  get bytes(): number {
-    return this.#byBuffer.size * SLAB_BYTES
-  }
-
   /**
-   * Memory for so many bytes (1 to `SLAB_BYTES`), as views in order that add up to exactly that. Their content is
-   * arbitrary.
+   * A view of memory for so many bytes (1 to `SLAB_BYTES`), or for the first of them when they lie in several runs: then
+   * call again for the rest. Its content is arbitrary.
    *
-   * A whole slab when all of it is asked for. Otherwise the first free runs of at least `ONE_RUN_BYTES` (or of what is
-   * still to be placed), then an empty slab, then a new one while the cap's worth of slabs is not reached. Only then
-   * bytes are cut into smaller runs. A slab beyond that is made when even those do not suffice, which takes bodies so
-   * small that their last units are mostly empty.
+   * A whole slab when all of it is asked for. Otherwise the first free run of at least `ONE_RUN_BYTES` (or of what is
+   * asked for), then an empty slab, then a new one while there are fewer slabs than the cap needs. Only then shorter runs.
+   * A slab beyond that is made when even those do not suffice, which takes bodies so small that their last units are
+   * mostly empty.
    */
-  allocate(bytes: number): Buffer[] {
-    const views: Buffer[] = []
-    let left = bytes
-    let atLeast = bytes === SLAB_BYTES ? SLAB_UNITS : ONE_RUN_UNITS
-    while (left > 0) {
-      const units = unitsFor(left)
-      const view = this.#takeRun(Math.min(atLeast, units), units, left)
-      if (view === undefined) {
-        atLeast = atLeast > ONE_RUN_UNITS ? ONE_RUN_UNITS : Math.min(atLeast, units) >> 1
-        continue
-      }
-      views.push(view)
-      left -= view.length
+  allocate(bytes: number): Buffer {
+    const units = unitsFor(bytes)
+    let atLeast = bytes === SLAB_BYTES ? SLAB_UNITS : Math.min(units, ONE_RUN_UNITS)
+    let view = this.#takeRun(atLeast, units, bytes)
+    while (view === undefined) {
+      atLeast = atLeast > ONE_RUN_UNITS ? ONE_RUN_UNITS : atLeast >> 1
+      view = this.#takeRun(atLeast, units, bytes)
     }
-    return views
+    return view
   }
 
-  /** Takes memory back. Nobody may use the views any more. */
+  /** Takes memory back. The views must not be used any more. */
   free(views: readonly Buffer[]): void {
     for (const view of views) this.#free(view, 0)
   }
@@ -123,17 +112,18 @@ export class Slabs {
     this.#idle = this.#empty.length
   }
 
-  /** Takes the first run of `atLeast` to `units` units and gives the view of `bytes` or fewer in it. */
+  /** Takes the first run of `atLeast` to `units` units; with 0 a new slab whatever the cap. */
   #takeRun(atLeast: number, units: number, bytes: number): Buffer | undefined {
     if (atLeast < SLAB_UNITS && atLeast > 0) {
       for (const slab of this.#partial) {
-        const run = slab.longestRun >= atLeast ? slab.find(atLeast, units) : undefined
-        if (run !== undefined) return this.#take(slab, run.start, run.units, bytes)
+        if (slab.longestRun < atLeast) continue
+        const view = this.#takeFrom(slab, atLeast, units, bytes)
+        if (view !== undefined) return view
       }
     }
     const slab = this.#empty.pop() ?? this.#newSlab(atLeast === 0)
     this.#idle = Math.min(this.#idle, this.#empty.length)
-    return slab === undefined ? undefined : this.#take(slab, 0, units, bytes)
+    return slab && this.#takeFrom(slab, units, units, bytes)
   }
 
   #newSlab(beyondCap: boolean): Slab | undefined {
@@ -143,15 +133,13 @@ export class Slabs {
     return slab
   }
 
-  #take(slab: Slab, start: number, units: number, bytes: number): Buffer {
-    slab.take(start, units)
+  #takeFrom(slab: Slab, atLeast: number, units: number, bytes: number): Buffer | undefined {
+    const run = slab.take(atLeast, units)
+    if (run === undefined) return undefined
     if (slab.freeUnits > 0) this.#partial.add(slab)
     else this.#partial.delete(slab)
-    const from = start * UNIT_BYTES
-    // A whole slab is shown by the Buffer that exists anyway.
-    return bytes === SLAB_BYTES && units === SLAB_UNITS
-      ? slab.bytes
-      : slab.bytes.subarray(from, from + Math.min(bytes, units * UNIT_BYTES))
+    const from = run.start * UNIT_BYTES
+    return slab.bytes.subarray(from, from + Math.min(bytes, run.units * UNIT_BYTES))
   }
 
   /** Frees a view's units but the first `keepUnits`. */

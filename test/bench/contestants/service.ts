@@ -1,15 +1,17 @@
 import { readConfig } from '../../../server/config.ts'
-import { createLog } from '../../../server/ops/log.ts'
+import { keepHeapSmall } from '../../../server/ops/heap.ts'
+import { BoundedLog } from '../../../server/ops/log-destination.ts'
 import { startSandbox } from '../../../server/sandbox.ts'
 import type { UserId } from '../../../server/store/store.ts'
-import { BLOB_PATH } from '../../../shared/link.ts'
+import { BLOB_PATH } from '../../../shared/blob-path.ts'
 import { answerParent } from '../channel.ts'
 import { type BlobSpec, makePieces, type ServiceContract } from './contract.ts'
 import { processCommands } from './process-commands.ts'
 
 /** The service as `server/main.ts` starts it: configured by the environment, its log on standard output. */
 const config = readConfig(process.env)
-const sandbox = await startSandbox(config, { log: createLog(config.logLevel) })
+const sandbox = await startSandbox(config, { log: new BoundedLog() })
+keepHeapSmall()
 
 const USER = 'bench' as UserId
 const BLOBS_A_STASH = 100

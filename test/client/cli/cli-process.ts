@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build } from 'tsdown'
 import type { z } from 'zod'
 import { errorJsonSchema } from '../../../client/cli/json-schemas.ts'
-
-const ROOT = new URL('../../../', import.meta.url).pathname
+import { builtCli } from './built-cli.ts'
 
 export interface CliOptions {
   /** All that is in the environment besides PATH. */
@@ -52,21 +50,10 @@ export interface RunningTerminal extends RunningCli {
   resize(columns: number): Promise<void>
 }
 
-/** The command line, bundled once for a test file: as a process of its own it starts in a fifth of tsx's time. */
-export async function buildCli(): Promise<Cli> {
+/** Processes of the command line, and folders for them, for one test file. */
+export async function startCli(): Promise<Cli> {
   const root = await mkdtemp(join(tmpdir(), 'blob-sandbox-cli-'))
-  await build({
-    cwd: ROOT,
-    config: false,
-    entry: { cli: 'client/cli/main.ts' },
-    outDir: join(root, 'cli'),
-    format: 'esm',
-    platform: 'node',
-    dts: false,
-    logLevel: 'silent',
-  })
-  await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'))
-  const main = join(root, 'cli', 'cli.mjs')
+  const main = builtCli()
   const empty = await mkdtemp(join(root, 'empty-'))
   const children = new Set<ChildProcess>()
 

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-
-const ROOT = new URL('../../../', import.meta.url).pathname
+import { builtCli } from './built-cli.ts'
 
 const messageSchema = z.looseObject({
   jsonrpc: z.literal('2.0'),
@@ -35,9 +35,8 @@ export interface McpProcess {
 }
 
 /** Starts it with nothing in its environment but what is given. */
-export function startMcp(environment: Record<string, string>, cwd = ROOT): McpProcess {
-  const tsx = import.meta.resolve('tsx')
-  const child = spawn(process.execPath, ['--import', tsx, `${ROOT}client/cli/main.ts`, 'mcp'], {
+export function startMcp(environment: Record<string, string>, cwd = tmpdir()): McpProcess {
+  const child = spawn(process.execPath, [builtCli(), 'mcp'], {
     cwd,
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],

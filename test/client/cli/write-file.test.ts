@@ -12,14 +12,14 @@ afterAll(() => rm(folder, { recursive: true }))
 
 describe('a file that cannot be written', () => {
   it.each([
-    ['ENOENT', 2, 'the folder /a/b does not exist: make it, or name another one'],
+    ['ENOENT', 2, 'the folder /a/b does not exist: create it, or name another one'],
     ['ENOTDIR', 2, '/a/b is no folder: name another one'],
     ['EACCES', 2, 'this user may not write in /a/b: name another folder'],
     ['EPERM', 2, 'this user may not write in /a/b: name another folder'],
     ['EROFS', 2, '/a/b is read-only: name another folder'],
     ['EISDIR', 2, '/a/b/c.json is a folder: name a file'],
     ['ENAMETOOLONG', 2, 'the name is too long for the file system: name a shorter one'],
-    ['ENOSPC', 1, 'no space is left for /a/b/c.json: make room, or name another folder'],
+    ['ENOSPC', 1, 'no space is left for /a/b/c.json: free some, or name another folder'],
   ])('is told in a sentence where the system says %s', (code, exitCode, message) => {
     const error = Object.assign(new Error(`${code}: '/a/b/.0123.part'`), { code })
     expect(cannotWrite('/a/b/c.json', error)).toMatchObject({ name: 'CommandError', code, exitCode, message })
@@ -39,7 +39,7 @@ describe('a file that cannot be written', () => {
     })
     await expect(writeWhole(join(folder, 'no', 'file'), 'x', 'keep')).rejects.toMatchObject({
       exitCode: 2,
-      message: `the folder ${join(folder, 'no')} does not exist: make it, or name another one`,
+      message: `the folder ${join(folder, 'no')} does not exist: create it, or name another one`,
     })
     await expect(writeWhole(join(folder, 'file', 'x'), 'x', 'keep')).rejects.toMatchObject({
       exitCode: 2,

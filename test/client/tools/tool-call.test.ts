@@ -73,7 +73,7 @@ describe('a service that never answers', () => {
 
   it.each<[string, Partial<McpCallExtra>, StashToolOptions, number]>([
     ['60 s without progress', {}, {}, 60_000],
-    ['15 s with progress', withProgress, {}, 15_000],
+    ['60 s with progress', withProgress, {}, 60_000],
     ['the time that is set, without progress', {}, { timeoutMs: 1_000 }, 1_000],
     ['the time that is set, with progress', withProgress, { timeoutMs: 1_000 }, 1_000],
   ])('ends the MCP tool after %s, and its call', async (_, extra, options, ms) => {
@@ -104,10 +104,10 @@ describe('a service that never answers', () => {
     const call = callMcp(client, {}, withProgress)
     void call.then(settled)
     for (const mirrored of [1, 2, 3]) {
-      await vi.advanceTimersByTimeAsync(14_999)
+      await vi.advanceTimersByTimeAsync(59_999)
       await report(mirrored)
     }
-    await vi.advanceTimersByTimeAsync(14_999)
+    await vi.advanceTimersByTimeAsync(59_999)
     expect(settled).not.toHaveBeenCalled()
     await vi.advanceTimersByTimeAsync(1)
     expect(await call).toEqual(errorResult(NO_ANSWER))

@@ -1,4 +1,4 @@
-import { parse } from 'content-disposition'
+import { create, parse } from 'content-disposition'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contentDisposition } from '../../../server/delivery/content-disposition.ts'
@@ -23,6 +23,15 @@ describe('the name', () => {
     [`${'a'.repeat(300)}.txt`, `inline; filename=${'a'.repeat(251)}.txt`],
   ])('%j', (name, expected) => {
     expect(contentDisposition('text/plain', name)).toBe(expected)
+  })
+
+  test('of letters, digits, spaces and the like is written as the library writes it', () => {
+    const name = fc.stringMatching(/^[\w .-]{1,120}$/).filter((text) => /^\w.*\w$/.test(text))
+    fc.assert(
+      fc.property(name, (text) => {
+        expect(contentDisposition('image/png', text)).toBe(create(text, { type: 'inline' }))
+      }),
+    )
   })
 
   test('of 255 bytes of Cyrillic is kept whole, and a longer one is cut between characters', () => {

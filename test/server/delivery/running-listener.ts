@@ -1,7 +1,8 @@
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { newDeliveryCounters } from '../../../server/delivery/counters.ts'
 import type { DeliveryLimits } from '../../../server/delivery/limits.ts'
 import { createPublicListener } from '../../../server/delivery/public-listener.ts'
+import { newDeliveryCounters } from '../../../server/ops/counters.ts'
 import { createLog } from '../../../server/ops/log.ts'
 import { createMemoryStore } from '../../../server/store/memory/memory-store.ts'
 import type { BlobInfo, Store, UserId } from '../../../server/store/store.ts'
@@ -18,6 +19,7 @@ export const START = 1_767_323_045_000
 export interface RunningListener {
   readonly origin: string
   readonly port: number
+  readonly server: Server
   readonly store: Store
   readonly clock: TestClock
   readonly counters: ReturnType<typeof newDeliveryCounters>
@@ -35,9 +37,11 @@ export async function startListener(
   options: { limits?: Partial<DeliveryLimits>; store?: Store } = {},
 ): Promise<RunningListener> {
   const clock: TestClock = { now: START }
+  const now = () => clock.now
   const store =
-    options.store ??
-    createMemoryStore({ ttlMs: TTL_MS, maxTotalBytes: 2 ** 27, maxUserBytes: 2 ** 27, now: () => clock.now })
+    options.store === undefined
+      ? createMemoryStore({ ttlMs: TTL_MS, maxTotalBytes: 2 ** 27, maxUserBytes: 2 ** 27, now })
+      : Object.assign(options.store, { now })
   const counters = newDeliveryCounters()
   const logged: Record<string, unknown>[] = []
   const waiting: { message: string; resolve: (line: Record<string, unknown>) => void }[] = []
@@ -55,12 +59,13 @@ export async function startListener(
     },
   })
   const limits = options.limits ?? {}
-  const app = createPublicListener({ store, log, counters, limits, now: () => clock.now })
+  const app = createPublicListener({ store, log, counters, limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   return {
     origin: `http://127.0.0.1:${port}`,
     port,
+    server: app.server,
     store,
     clock,
     counters,

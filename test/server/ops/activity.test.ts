@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { countStatus, newDeliveryCounters } from '../../../server/delivery/counters.ts'
 import { startActivity } from '../../../server/ops/activity.ts'
-import { newStashCounters } from '../../../server/stash/counters.ts'
+import { countStatus, createCounters } from '../../../server/ops/counters.ts'
 
 const START = Date.parse('2026-11-30T12:00:00Z')
+const clock = { now: () => Date.now(), date: (at: number) => new Date(at) }
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START })
@@ -13,10 +13,10 @@ afterEach(() => {
 })
 
 it('keeps what each five seconds brought', () => {
-  const stashes = newStashCounters()
-  const deliveries = newDeliveryCounters()
+  const counters = createCounters(Date.now)
+  const { stashes, deliveries } = counters
   stashes.byOutcome.stored = 7
-  const activity = startActivity({ stashes, deliveries, now: Date.now })
+  const activity = startActivity(counters, clock)
   expect(activity.points()).toEqual([])
   stashes.byOutcome.stored += 2
   stashes.byOutcome.failed += 1
@@ -36,15 +36,43 @@ it('keeps what each five seconds brought', () => {
 })
 
 it('keeps 15 minutes, no more', () => {
-  const activity = startActivity({
-    stashes: newStashCounters(),
-    deliveries: newDeliveryCounters(),
-    now: Date.now,
-  })
+  const activity = startActivity(createCounters(Date.now), clock)
   vi.advanceTimersByTime(60 * 60_000)
   const points = activity.points()
   expect(points).toHaveLength(180)
   expect(points[0]?.at).toBe(START + 45 * 60_000 + 5000)
   expect(points.at(-1)?.at).toBe(START + 60 * 60_000)
+  activity.stop()
+})
+
+const NOTHING = { calls: 0, answered: 0, medianMs: null, p95Ms: null, slowestMs: null }
+
+it('tells median, 95th percentile and slowest of what the wiki answered', () => {
+  const counters = createCounters(Date.now)
+  const activity = startActivity(counters, clock)
+  for (let i = 1; i <= 100; i++) counters.noteWiki({ call: 'page', outcome: 'ok', durationMs: 101 - i })
+  counters.noteWiki({ call: 'page', outcome: 'timeout', durationMs: 45_000 })
+  counters.noteWiki({ call: 'page', outcome: 'aborted', durationMs: 1 })
+  counters.noteWiki({ call: 'me', outcome: 'ok', durationMs: 7 })
+  expect(activity.wikiTimes()).toEqual({
+    me: { calls: 1, answered: 1, medianMs: 7, p95Ms: 7, slowestMs: 7 },
+    page: { calls: 101, answered: 100, medianMs: 50, p95Ms: 95, slowestMs: 100 },
+    file: NOTHING,
+  })
+  activity.stop()
+})
+
+it('forgets calls to the wiki that are older than 15 minutes or further back than 500', () => {
+  const counters = createCounters(Date.now)
+  const activity = startActivity(counters, clock)
+  counters.noteWiki({ call: 'me', outcome: 'ok', durationMs: 1 })
+  counters.noteWiki({ call: 'file', outcome: 'ok', durationMs: 9_999 })
+  for (let i = 0; i < 500; i++) counters.noteWiki({ call: 'file', outcome: 'ok', durationMs: 2 })
+  const { file } = activity.wikiTimes()
+  expect(file).toEqual({ calls: 500, answered: 500, medianMs: 2, p95Ms: 2, slowestMs: 2 })
+  vi.setSystemTime(START + 15 * 60_000 - 1)
+  expect(activity.wikiTimes().me.calls).toBe(1)
+  vi.setSystemTime(START + 15 * 60_000)
+  expect(activity.wikiTimes()).toEqual({ me: NOTHING, page: NOTHING, file: NOTHING })
   activity.stop()
 })

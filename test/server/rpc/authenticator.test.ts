@@ -3,7 +3,7 @@ import { type Wiki, WikiError, type WikiUser } from '../../../server/docmost/wik
 import { createAuthenticator } from '../../../server/rpc/authenticator.ts'
 import { deferred } from '../../fixtures/deferred.ts'
 
-const ANNA: WikiUser = { id: 'anna', role: 'member', workspaceId: 'w' }
+const ANNA: WikiUser = { id: 'anna', role: 'member' }
 const signal = new AbortController().signal
 
 /** A wiki that knows one token; records who asks. */

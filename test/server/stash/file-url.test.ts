@@ -5,6 +5,9 @@ import { parseFileUrl } from '../../../server/stash/file-url.ts'
 const ID = '01a22d8b-31fb-75fe-b55e-80cd3c812b3d'
 const APP = 'https://wiki.example.org'
 
+/** As the value of an attribute that holds a URL. */
+const parse = (value: string, appOrigin = APP) => parseFileUrl(value, appOrigin, true)
+
 describe('parseFileUrl', () => {
   it.each([
     ['the stored form', `/api/files/${ID}/scheme.png`],
@@ -22,7 +25,7 @@ describe('parseFileUrl', () => {
     ['a fragment', `/api/files/${ID}/scheme.png#frag`],
     ['white space of every kind around it', `\t\n\f\r /api/files/${ID}/scheme.png \r\f\n\t`],
   ])('accepts %s', (_, value) => {
-    expect(parseFileUrl(value, APP)).toEqual({ attachmentId: ID, name: 'scheme.png' })
+    expect(parse(value)).toEqual({ attachmentId: ID, name: 'scheme.png' })
   })
 
   it.each([
@@ -43,7 +46,7 @@ describe('parseFileUrl', () => {
     ['a%5cb', 'a%5cb'],
     ['a%0d%0ab', 'a%0d%0ab'],
   ])('reads the name %s as %s', (segment, name) => {
-    expect(parseFileUrl(`/api/files/${ID}/${segment}`, APP)).toEqual({ attachmentId: ID, name })
+    expect(parse(`/api/files/${ID}/${segment}`)).toEqual({ attachmentId: ID, name })
   })
 
   it.each([
@@ -93,20 +96,41 @@ describe('parseFileUrl', () => {
     ['text around it', `see /api/files/${ID}/x.png`],
     ['a no-break space before it', `\u00a0/api/files/${ID}/x.png`],
   ])('refuses %s', (_, value) => {
-    expect(parseFileUrl(value, APP)).toBeUndefined()
+    expect(parse(value)).toBeUndefined()
+  })
+
+  it.each([
+    ['spaces in the name', `/api/files/${ID}/two words.png`, 'two words.png', undefined],
+    ['spaces in the query', `/api/files/${ID}/x.png?t=1 was the old one`, 'x.png', undefined],
+    ['a no-break space', `/api/files/${ID}/a\u00a0b.png`, 'a\u00a0b.png', undefined],
+    ['encoded spaces', `/api/files/${ID}/two%20words.png`, 'two words.png', 'two words.png'],
+    ['white space around it', `\n /api/files/${ID}/x.png\t`, 'x.png', 'x.png'],
+    [
+      'a line break in the query',
+      `/api/files/${ID}/x.png?t=1 was the old one.\nThe new one`,
+      undefined,
+      undefined,
+    ],
+    ['a tab in the fragment', `/api/files/${ID}/x.png#a\tb`, undefined, undefined],
+    ['a control character in the query', `/api/files/${ID}/x.png?\u0007`, undefined, undefined],
+  ])('takes a value with %s as the attribute lets it', (_, value, inUrl, elsewhere) => {
+    expect([parseFileUrl(value, APP, true)?.name, parseFileUrl(value, APP, false)?.name]).toEqual([
+      inUrl,
+      elsewhere,
+    ])
   })
 
   it('compares international hosts as browsers do', () => {
     const value = `http://вики.example:80/api/files/${ID}/x.png`
-    expect(parseFileUrl(value, 'http://xn--b1amah.example')).toEqual({ attachmentId: ID, name: 'x.png' })
+    expect(parse(value, 'http://xn--b1amah.example')).toEqual({ attachmentId: ID, name: 'x.png' })
   })
 
   it('takes time linear in the length of a hostile value', () => {
     const million = 1_000_000
-    expect(parseFileUrl(`${' '.repeat(million)}x${' '.repeat(million)}x`, APP)).toBeUndefined()
-    expect(parseFileUrl(`https://${'a'.repeat(million)}`, APP)).toBeUndefined()
-    expect(parseFileUrl(`/api/files/${ID}/${'a'.repeat(million)}/`, APP)).toBeUndefined()
-    expect(parseFileUrl(`/api/files/${ID}/${'%2e'.repeat(million)}`, APP)).toBeDefined()
+    expect(parse(`${' '.repeat(million)}x${' '.repeat(million)}x`)).toBeUndefined()
+    expect(parse(`https://${'a'.repeat(million)}`)).toBeUndefined()
+    expect(parse(`/api/files/${ID}/${'a'.repeat(million)}/`)).toBeUndefined()
+    expect(parse(`/api/files/${ID}/${'%2e'.repeat(million)}`)).toBeDefined()
     // Quadratic time would be minutes: the test's own limit is the assertion.
   }, 10_000)
 
@@ -159,7 +183,7 @@ describe('parseFileUrl', () => {
     let accepted = 0
     fc.assert(
       fc.property(fc.oneof(anything, nearly), (value) => {
-        if (parseFileUrl(value, APP) === undefined) return
+        if (parse(value) === undefined) return
         accepted += 1
         const { origin, pathname, username } = new URL(value, APP)
         expect([origin, username]).toEqual([APP, ''])
@@ -178,7 +202,7 @@ describe('parseFileUrl', () => {
       )
     fc.assert(
       fc.property(name, (text) => {
-        expect(parseFileUrl(`/api/files/${ID}/${text}`, APP)?.name).toBe(text)
+        expect(parse(`/api/files/${ID}/${text}`)?.name).toBe(text)
       }),
       { numRuns: 10_000 },
     )

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NotADocumentError, NotAPageError, scanPage } from '../../../server/stash/page-scan.ts'
-import { APP, answerWith, replaced, scanned } from './scanned.ts'
+import { APP, answerWith, listed, replaced, scanned } from './scanned.ts'
 
 const ID = '01a22d8b-31fb-75fe-b55e-80cd3c812b3d'
 const SRC = `/api/files/${ID}/a.png`
@@ -29,20 +29,14 @@ describe('scanPage: the page', () => {
     expect(page.title).toBe('All file nodes')
     expect(page.updatedAt).toEqual(new Date('2026-11-30T17:41:22.499Z'))
     expect(page.isDeleted).toBe(false)
-    expect(answer.toString('utf8', page.content?.start, page.content?.end)).toBe(
-      JSON.stringify(JSON.parse(answer.toString()).data.content),
-    )
-    expect(page.references).toHaveLength(61)
+    expect(page.document?.toString()).toBe(JSON.stringify(JSON.parse(answer.toString()).data.content))
+    expect(listed(page.references)).toHaveLength(61)
   })
 
   it('tells of a page without content, title and dates', () => {
-    expect(scanned('{"data":{}}')).toEqual({
-      title: '',
-      updatedAt: null,
-      isDeleted: false,
-      content: null,
-      references: [],
-    })
+    const { references, ...page } = scanned('{"data":{}}')
+    expect(page).toEqual({ title: '', updatedAt: null, isDeleted: false, document: null })
+    expect(listed(references)).toEqual([])
   })
 
   it.each([
@@ -69,7 +63,7 @@ describe('scanPage: the page', () => {
   it.each(['null', '{}', '{ \n}', '{"type":"doc"},"content":null', '{"type":"doc"},"content":{}'])(
     'takes the content %s for an empty document',
     (content) => {
-      expect(scanned(answerWith(content)).content).toBeNull()
+      expect(scanned(answerWith(content)).document).toBeNull()
     },
   )
 
@@ -103,7 +97,7 @@ describe('scanPage: the page', () => {
     '{"type":"doc","x":{"type":"y"}}',
     '7,"content":{"type":"doc"}',
   ])('takes the content %s', (content) => {
-    expect(scanned(answerWith(content)).content).not.toBeNull()
+    expect(scanned(answerWith(content)).document).not.toBeNull()
   })
 
   it.each([
@@ -153,7 +147,6 @@ describe('scanPage: what is a file URL', () => {
     ['in attributes whose name is escaped', doc(`{"type":"image","\\u0061ttrs":{"src":"${SRC}"}}`)],
     ['of a node before its type', doc(`{"attrs":{"src":"${SRC}"},"type":"image"}`)],
     ['in source of another node', doc(`{"type":"codeEmbed","attrs":{"source":"${SRC}"}}`)],
-    ['in source of an htmlEmbed as a whole', doc(`{"type":"htmlEmbed","attrs":{"source":"${SRC}"}}`)],
     ['outside the usual lists', doc(`{"type":"x","rows":[[{"attrs":{"src":"${SRC}"}}]]}`)],
   ])('finds one %s', (_, answer) => {
     expect(replaced(answer)).toEqual([[SRC, 'a.png']])
@@ -169,11 +162,33 @@ describe('scanPage: what is a file URL', () => {
     ['inside more text', doc(`{"type":"image","attrs":{"alt":"see ${SRC}"}}`)],
     ['in HTML of another node', doc(`{"type":"x","attrs":{"source":"<img src='${SRC}'>"}}`)],
     ['in HTML of another attribute', doc(`{"type":"htmlEmbed","attrs":{"html":"<img src='${SRC}'>"}}`)],
+    ['in source of an htmlEmbed as a whole', doc(`{"type":"htmlEmbed","attrs":{"source":"${SRC}"}}`)],
+    [
+      'at the beginning of a text',
+      doc(`{"type":"image","attrs":{"alt":"${SRC}?t=1 was the old one.\\nThe new one is here"}}`),
+    ],
+    ['before white space of another kind', doc(`{"type":"image","attrs":{"alt":"${SRC}?\u00a0x"}}`)],
+    ['before a line break in a URL', doc(`{"type":"image","attrs":{"src":"${SRC}?t=1\\nx"}}`)],
+    ['with spaces in an array', doc(`{"type":"image","attrs":{"src":["${SRC}?a b"]}}`)],
     ['in HTML further inside', doc(`{"type":"htmlEmbed","attrs":{"x":{"source":"<img src='${SRC}'>"}}}`)],
     ['at another host', doc(`{"type":"image","attrs":{"src":"https://other.example.com${SRC}"}}`)],
     ['longer than any request line', doc(`{"type":"image","attrs":{"src":"${SRC}${'x'.repeat(65_536)}"}}`)],
   ])('finds none %s', (_, answer) => {
     expect(replaced(answer)).toEqual([])
+  })
+
+  it('finds one with spaces in the attributes that hold URLs, also further inside', () => {
+    const url = `/api/files/${ID}/two words.png`
+    const attrs = `{"src":"${url}","url":"${url}","h\\u0072ef":"${url}","x":[{"src":"${url}"}],"title":"${url}"}`
+    expect(replaced(doc(`{"type":"x","attrs":${attrs}}`))).toEqual(Array(4).fill([url, 'two words.png']))
+  })
+
+  it('leaves the beginning of HTML that is a URL, and finds those in its attributes', () => {
+    const html = `${SRC}?t=1 <p title='${SRC}'>x</p><img src='${SRC_B}' alt='${SRC} old'>`
+    expect(replaced(doc(`{"type":"htmlEmbed","attrs":{"source":"${html}"}}`))).toEqual([
+      [SRC, 'a.png'],
+      [SRC_B, 'b.png'],
+    ])
   })
 
   it('finds an absolute one, in capitals too', () => {
@@ -225,7 +240,7 @@ describe('scanPage: what is a file URL', () => {
       `{"type":"${type}","attrs":{"src":"${SRC}"}}`,
       `{"attrs":{"src":"${SRC}"},"content":[{"type":"paragraph","attrs":{"x":"${SRC}"}}],"type":"${type}"}`,
     ])
-    expect(scanned(doc(...nodes)).references.map(({ isMedia }) => isMedia)).toEqual([
+    expect(listed(scanned(doc(...nodes)).references).map(({ isMedia }) => isMedia)).toEqual([
       ...types.slice(0, 6).flatMap(() => [true, true, false]),
       ...types.slice(6).flatMap(() => [false, false, false]),
     ])
@@ -244,7 +259,7 @@ describe('scanPage: hostile answers', () => {
   it.each(['content', 'icon', 'title', 'deletedAt'])('reads four million brackets in %s', (member) => {
     const deep = '['.repeat(4_000_000) + ']'.repeat(4_000_000)
     const answer = `{"data":{"content":{"type":"doc"},"${member}":${member === 'content' ? `{"type":"doc","x":${deep}}` : deep}}}`
-    expect(scanned(answer).content).not.toBeNull()
+    expect(scanned(answer).document).not.toBeNull()
   })
 
   it('refuses four million brackets that are never closed', () => {
@@ -260,6 +275,32 @@ describe('scanPage: hostile answers', () => {
     expect(
       count(doc(`{"type":"htmlEmbed","attrs":{"source":"${'x'.repeat(million)}"}}`)),
     ).toBeGreaterThanOrEqual(16 + 63)
+  })
+
+  it('keeps the document and not the answer where much lies around it', () => {
+    const content = `{"type":"doc","content":[{"attrs":{"src":"${SRC}"}}]}`
+    const answer = Buffer.from(`{"data":{"icon":"${'x'.repeat(9_000_000)}","content":${content}}}`)
+    const page = scanned(answer)
+    expect(page.document?.toString()).toBe(content)
+    expect(page.document?.buffer.byteLength).toBe(content.length)
+    expect(page.references.at(0).name).toBe('a.png')
+  })
+
+  it('copies a large document in slices', () => {
+    const content = `{"type":"doc","text":"${'ф'.repeat(1_000_000)}"}`
+    const answer = Buffer.from(`{"data":{"icon":"${'x'.repeat(100_000)}","content":${content}}}`)
+    expect(scanned(answer).document?.toString()).toBe(content)
+  })
+
+  it('holds no more of a hundred thousand files than their number', () => {
+    const nodes = Array.from({ length: 93_206 }, (_, index) => {
+      const id = `00000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`
+      return `{"attrs":{"a":"/files/${id}/x"}}`
+    })
+    const { references } = scanned(doc(...nodes))
+    expect([references.distinctFiles, references.knownFiles]).toEqual([93_206, 10_020])
+    expect([...references.spans()]).toHaveLength(10_020)
+    expect(references.file(10_019).attachmentId).toBe('00000000-0000-4000-8000-000000002723')
   })
 
   it('gives one of its two errors or a page for any bytes', () => {
@@ -339,9 +380,9 @@ describe('scanPage: hostile answers', () => {
           expect(page.updatedAt).toEqual(Number.isNaN(date.getTime()) ? null : date)
           expect(page.isDeleted).toBe((data.deletedAt ?? null) !== null)
           if (isEmpty) {
-            expect(page.content).toBeNull()
+            expect(page.document).toBeNull()
           } else {
-            expect(JSON.parse(answer.slice(page.content?.start, page.content?.end))).toEqual(content)
+            expect(JSON.parse(page.document?.toString() ?? '')).toEqual(content)
             found += 1
           }
         }

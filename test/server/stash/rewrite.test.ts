@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseFileUrl } from '../../../server/stash/file-url.ts'
+import type { ScannedPage } from '../../../server/stash/references.ts'
 import { rewrite, rewrittenUpperBound } from '../../../server/stash/rewrite.ts'
-import { APP, answerWith, scanned } from './scanned.ts'
+import { APP, answerWith, listed, scanned } from './scanned.ts'
 
 const ID = '01a22d8b-31fb-75fe-b55e-80cd3c812b3d'
 const OTHER_ID = '01a22d8b-322d-7654-8d4b-90de90e4b952'
@@ -17,8 +18,22 @@ function rewritten(
   links: ReadonlyMap<string, string>,
   appOrigin: string = APP,
 ): string {
-  const bytes = Buffer.from(answer)
-  return Buffer.concat([...rewrite(bytes, scanned(bytes, appOrigin), links)]).toString()
+  return Buffer.concat(chunksOf(scanned(answer, appOrigin), links)).toString()
+}
+
+/** @param links by attachment id. */
+function chunksOf(page: ScannedPage, links: ReadonlyMap<string, string>): Uint8Array[] {
+  const files = Array.from({ length: page.references.knownFiles }, (_, index) => page.references.file(index))
+  return [
+    ...rewrite(
+      page,
+      files.map(({ attachmentId }) => links.get(attachmentId)),
+    ),
+  ]
+}
+
+function isObject(value: Json | undefined): value is { [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Every leaf of a document by its path, in order. */
@@ -93,7 +108,7 @@ const CHANGED: readonly [string, string][] = [
   ['content[73].content[1].attrs.src', '01a22d8b-322d-7654-8d4b-90de90e4b952'],
   ['content[79].content[0].marks[0].attrs.href', '01a22d8b-33ec-73d4-9c80-0e3936ecbb9c'],
 ]
-/** What the wiki does not give, or not within the cap (docmost/FACTS.md). */
+/** What the wiki does not give, or not within the cap. */
 const FAILED = ['019a0000-0000-7000-8000-00000000dead', '01a22d8b-363a-76c5-a4db-194c2ead4aee']
 const EMBED = 'content[71].attrs.source'
 
@@ -102,7 +117,9 @@ describe('rewrite', () => {
     const answer = readFileSync(new URL('../../fixtures/world/pages/all.json', import.meta.url))
     const { references } = scanned(answer, 'http://127.0.0.1:3000')
     const link = (id: string) => `https://sandbox.example/api/sb/${id}`
-    const ids = references.map(({ attachmentId }) => attachmentId).filter((id) => !FAILED.includes(id))
+    const ids = listed(references)
+      .map(({ attachmentId }) => attachmentId)
+      .filter((id) => !FAILED.includes(id))
     const links = new Map(ids.map((id) => [id, link(id)]))
 
     const before = leaves(JSON.parse(answer.toString()).data.content, '')
@@ -157,7 +174,7 @@ describe('rewrite', () => {
     const answer = Buffer.from(
       answerWith(`{"type":"doc","content":[${`${image},`.repeat(2000)}${text},${image}]}`),
     )
-    const chunks = [...rewrite(answer, scanned(answer), new Map([[ID, LINK]]))]
+    const chunks = chunksOf(scanned(answer), new Map([[ID, LINK]]))
     const sizes = chunks.map(({ length }) => length)
     expect(Math.min(...sizes)).toBeGreaterThan(0)
     expect(Math.max(...sizes)).toBe(65_536)
@@ -176,12 +193,15 @@ describe('rewrite', () => {
       [ID, LINK],
       [OTHER_ID, 'https://sandbox.example/api/sb/x'],
     ])
-    const replace = (value: string) => links.get(parseFileUrl(value, APP)?.attachmentId ?? '') ?? value
-    const inAttributes = (value: Json): Json => {
-      if (typeof value === 'string') return replace(value)
+    const replace = (value: string, isUrl: boolean) =>
+      links.get(parseFileUrl(value, APP, isUrl)?.attachmentId ?? '') ?? value
+    const inAttributes = (value: Json, key: string): Json => {
+      if (typeof value === 'string') return replace(value, ['src', 'url', 'href'].includes(key))
       if (typeof value !== 'object' || value === null) return value
-      if (Array.isArray(value)) return value.map(inAttributes)
-      return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, inAttributes(member)]))
+      if (Array.isArray(value)) return value.map((element) => inAttributes(element, ''))
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, inAttributes(member, name)]),
+      )
     }
     const inContent = (value: Json): Json => {
       if (typeof value !== 'object' || value === null) return value
@@ -190,22 +210,26 @@ describe('rewrite', () => {
         key === 'attrs' && typeof member === 'object' && member !== null && !Array.isArray(member)
       const entries = Object.entries(value).map((entry): [string, Json] => [
         entry[0],
-        isAttributes(entry) ? inAttributes(entry[1]) : inContent(entry[1]),
+        isAttributes(entry) ? inAttributes(entry[1], '') : inContent(entry[1]),
       ])
       const node = Object.fromEntries(entries)
-      const source = node.type === 'htmlEmbed' && node.attrs
-      if (typeof source === 'object' && source !== null && !Array.isArray(source)) {
-        const html = source.source
-        // The HTML below holds nothing else in double quotes.
-        if (typeof html === 'string') {
-          source.source = html.replace(/"([^"]*)"/g, (_, url) => `"${replace(url)}"`)
-        }
+      const [before, after] = [value.attrs, node.attrs]
+      if (node.type !== 'htmlEmbed' || !isObject(before) || !isObject(after)) return node
+      // The HTML below holds nothing else in double quotes.
+      if (typeof before.source === 'string') {
+        after.source = before.source.replace(/"([^"]*)"/g, (_, url) => `"${replace(url, true)}"`)
       }
       return node
     }
 
     const url = fc.constantFrom(
-      ...[SRC, ` /files/${OTHER_ID}/ф🚀.png\n`, `${APP}${SRC}?t=1`, `/api/files/public/${ID}/x?jwt=a`],
+      ...[
+        SRC,
+        `/files/${OTHER_ID}/two words.png`,
+        ` /files/${OTHER_ID}/ф🚀.png\n`,
+        `${APP}${SRC}?t=1`,
+        `/api/files/public/${ID}/x?jwt=a`,
+      ],
       ...[
         `/api/files/019a0000-0000-7000-8000-00000000dead/x`,
         `https://evil.example${SRC}`,
@@ -219,7 +243,7 @@ describe('rewrite', () => {
         { maxLength: 3 },
       )
       .map((elements) => elements.join(''))
-    const key = fc.constantFrom('type', 'attrs', 'content', 'marks', 'src', 'source', 'text', 'x')
+    const key = fc.constantFrom('type', 'attrs', 'content', 'marks', 'src', 'href', 'source', 'text', 'x')
     const type = fc.constantFrom('image', 'htmlEmbed', 'text', 'doc')
     /** A member list, not an object: names come in any order and more than once. */
     type Member = { key: string; value: Source }

@@ -3,16 +3,16 @@ import { createSemaphore } from '../../../server/stash/semaphore.ts'
 
 const patient = new AbortController().signal
 
-describe('turns', () => {
-  it('are taken one after the other, in the order of coming', async () => {
-    const turns = createSemaphore()
+describe('the places of a semaphore', () => {
+  it('are given one after the other, in the order in which callers came', async () => {
+    const semaphore = createSemaphore()
     const order: string[] = []
-    const first = await turns.acquire(patient)
-    const second = turns.acquire(patient).then((release) => {
+    const first = await semaphore.acquire(patient)
+    const second = semaphore.acquire(patient).then((release) => {
       order.push('second')
       release()
     })
-    const third = turns.acquire(patient).then((release) => {
+    const third = semaphore.acquire(patient).then((release) => {
       order.push('third')
       release()
     })
@@ -22,12 +22,12 @@ describe('turns', () => {
     expect(order).toEqual(['first', 'second', 'third'])
   })
 
-  it('end once, however often that is said', async () => {
-    const turns = createSemaphore()
-    const first = await turns.acquire(patient)
-    const second = turns.acquire(patient)
+  it('are given back once, however often that is said', async () => {
+    const semaphore = createSemaphore()
+    const first = await semaphore.acquire(patient)
+    const second = semaphore.acquire(patient)
     let isThird = false
-    const third = turns.acquire(patient).then((release) => {
+    const third = semaphore.acquire(patient).then((release) => {
       isThird = true
       return release
     })
@@ -37,32 +37,32 @@ describe('turns', () => {
     expect(isThird).toBe(false)
     releaseSecond()
     ;(await third)()
-    ;(await turns.acquire(patient))()
+    ;(await semaphore.acquire(patient))()
   })
 
-  it('pass over who has left, with their reason', async () => {
-    const turns = createSemaphore()
-    const first = await turns.acquire(patient)
+  it('are not given to a caller who has left, and who gets the reason', async () => {
+    const semaphore = createSemaphore()
+    const first = await semaphore.acquire(patient)
     const leaving = new AbortController()
-    const left = turns.acquire(leaving.signal)
-    const third = turns.acquire(patient)
+    const left = semaphore.acquire(leaving.signal)
+    const third = semaphore.acquire(patient)
     const reason = new Error('the caller hung up')
     leaving.abort(reason)
     await expect(left).rejects.toBe(reason)
-    await expect(turns.acquire(leaving.signal)).rejects.toBe(reason)
+    await expect(semaphore.acquire(leaving.signal)).rejects.toBe(reason)
     first()
     ;(await third)()
   })
 
-  it('are as many at once as they may be', async () => {
-    const turns = createSemaphore(2)
-    const first = await turns.acquire(patient)
-    const second = await turns.acquire(patient)
-    const third = turns.acquire(patient)
-    expect(turns.waiting).toBe(1)
+  it('are as many at once as it has', async () => {
+    const semaphore = createSemaphore(2)
+    const first = await semaphore.acquire(patient)
+    const second = await semaphore.acquire(patient)
+    const third = semaphore.acquire(patient)
+    expect(semaphore.waiting).toBe(1)
     first()
     const leaveThird = await third
-    expect(turns.waiting).toBe(0)
+    expect(semaphore.waiting).toBe(0)
     second()
     leaveThird()
   })

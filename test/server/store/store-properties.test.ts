@@ -16,6 +16,10 @@ import { bytesOf, leaseOf } from './store-rules.ts'
 const TTL_MS = 3_600_000
 const MAX_TOTAL = 1_000_000
 const MAX_USER = 700_000
+/** Of each blob, with the short names that all have here. */
+const BOOKKEEPING = 1024
+const MAX_BOOKKEEPING = 20 * BOOKKEEPING
+const MAX_USER_BOOKKEEPING = 14 * BOOKKEEPING
 const STEP = 65_536
 const USERS = ['ann', 'ben', 'cid'] as UserId[]
 /** What blobs are written from: equal seeds and lengths make equal blobs. */
@@ -56,6 +60,12 @@ interface ModelLease {
   readonly blob: ModelBlob
 }
 
+/** What is asked of the store, in bytes. */
+interface Claim {
+  readonly bytes: number
+  readonly bookkeeping: number
+}
+
 const content = (seed: number, size: number) => (size === 0 ? 'empty' : `${seed}:${size}`)
 const sizeOf = (key: string) => (key === 'empty' ? 0 : Number(key.split(':')[1]))
 const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, value) => total + value, 0)
@@ -85,21 +95,37 @@ class Model {
       const reserved = open.filter(({ draft }) => draft.user === user).map((one) => one.reserved)
       return sum([...keys].map(sizeOf)) + sum(reserved)
     }
+    const blobs = [
+      ...[...new Set(held)].map(({ user }) => user),
+      ...[...sealed, ...open].map(({ draft }) => draft.user),
+    ]
+    const bookkeeping = (user?: UserId) =>
+      BOOKKEEPING * blobs.filter((one) => user === undefined || one === user).length
     const heldBytes = sum([...heldKeys].map(sizeOf))
     const reservedBytes =
       sum(open.map(({ reserved }) => reserved)) +
       sum([...sealedKeys].filter((key) => !heldKeys.has(key)).map(sizeOf))
-    return { heldBytes, reservedBytes, share }
+    return { heldBytes, reservedBytes, share, bookkeeping }
   }
 
   free(user: UserId, without: readonly ModelStash[] = []) {
-    const { heldBytes, reservedBytes, share } = this.count(without)
-    return { total: MAX_TOTAL - heldBytes - reservedBytes, user: MAX_USER - share(user) }
+    const { heldBytes, reservedBytes, share, bookkeeping } = this.count(without)
+    return {
+      total: MAX_TOTAL - heldBytes - reservedBytes,
+      user: MAX_USER - share(user),
+      bookkeeping: MAX_BOOKKEEPING - bookkeeping(),
+      userBookkeeping: MAX_USER_BOOKKEEPING - bookkeeping(user),
+    }
   }
 
-  fits(user: UserId, bytes: number, without: readonly ModelStash[] = []): boolean {
+  fits(user: UserId, { bytes, bookkeeping }: Claim, without: readonly ModelStash[] = []): boolean {
     const free = this.free(user, without)
-    return bytes <= free.total && bytes <= free.user
+    return (
+      bytes <= free.total &&
+      bytes <= free.user &&
+      bookkeeping <= free.bookkeeping &&
+      bookkeeping <= free.userBookkeeping
+    )
   }
 
   mayGo(stash: ModelStash): boolean {
@@ -107,6 +133,25 @@ class Model {
     if (document === undefined || stash.blobs.some((blob) => blob.open > 0)) return false
     const idle = this.now - stash.touchedAt
     return stash.blobs.every(isDelivered) ? idle >= 60_000 : isDelivered(document) && idle >= 600_000
+  }
+
+  /** Those that go for so many bytes: whole ones first, the oldest first, until there is enough (rule 4). */
+  firstToGo(candidates: readonly ModelStash[], user: UserId, claim: Claim): ModelStash[] {
+    const whole = candidates.filter(({ blobs }) => blobs.every(isDelivered))
+    const others = candidates.filter(({ blobs }) => !blobs.every(isDelivered))
+    const gone: ModelStash[] = []
+    for (const stash of [...whole, ...others]) {
+      if (this.fits(user, claim, gone)) break
+      const free = this.free(user, gone)
+      const isForAll = free.total < claim.bytes || free.bookkeeping < claim.bookkeeping
+      // Only the user's own stashes make room in the user's share.
+      if (stash.blobs[0]?.user === user || isForAll) gone.push(stash)
+    }
+    return gone
+  }
+
+  inOrderOfAge(stashes: readonly ModelStash[]): ModelStash[] {
+    return [...this.stashes].filter((stash) => stashes.includes(stash))
   }
 
   expire(): void {
@@ -132,13 +177,14 @@ class Run {
       ttlMs: TTL_MS,
       maxTotalBytes: MAX_TOTAL,
       maxUserBytes: MAX_USER,
+      maxBookkeepingBytes: MAX_BOOKKEEPING,
       now,
       sweepMs: 2 ** 30,
     })
   }
 
   /** Runs a call that reserves, and holds what it did against rules 1 and 4. */
-  async reserving(user: UserId, bytes: number, call: () => Promise<void>): Promise<boolean> {
+  async reserving(user: UserId, claim: Claim, call: () => Promise<void>): Promise<boolean> {
     const { model } = this
     const candidates = [...model.stashes].filter((stash) => model.mayGo(stash))
     const free = model.free(user)
@@ -146,21 +192,21 @@ class Run {
       await call()
     } catch (error) {
       if (!(error instanceof StoreFullError)) throw error
-      expect(model.fits(user, bytes, candidates)).toBe(false)
-      expect(error.neededBytes).toBe(bytes)
-      expect(error.freeBytes).toBe(free[error.scope])
-      expect(error.freeBytes).toBeLessThan(bytes)
+      expect(model.fits(user, claim, candidates)).toBe(false)
+      expect(error.neededBytes).toBe(claim.bytes)
+      if (model.fits(user, { bytes: claim.bytes, bookkeeping: 0 }, candidates)) {
+        expect(error.freeBytes).toBe(0)
+      } else {
+        expect(error.freeBytes).toBe(free[error.scope])
+        expect(error.freeBytes).toBeLessThan(claim.bytes)
+      }
       expect(error.nextExpiry).toBe([...model.stashes][0]?.expiresAt)
       return false
     }
     const listed = new Set((await this.store.list()).map(({ id }) => id as string))
     const evicted = [...model.stashes].filter(({ blobs }) => !listed.has(blobs[0]?.id ?? ''))
-    for (const stash of evicted) {
-      expect(candidates).toContain(stash)
-      const others = evicted.filter((other) => other !== stash)
-      expect(model.fits(user, bytes, others)).toBe(false)
-    }
-    expect(model.fits(user, bytes, evicted)).toBe(true)
+    expect(evicted).toEqual(model.inOrderOfAge(model.firstToGo(candidates, user, claim)))
+    expect(model.fits(user, claim, evicted)).toBe(true)
     for (const stash of evicted) model.stashes.delete(stash)
     model.evicted += evicted.length
     return true
@@ -180,7 +226,8 @@ class Run {
       return undefined
     }
     let started: ModelWriter | undefined
-    await this.reserving(draft.user, bytes ?? 0, async () => {
+    const claim = { bytes: bytes ?? 0, bookkeeping: BOOKKEEPING }
+    await this.reserving(draft.user, claim, async () => {
       const maxBytes = kind === 'document' ? (bytes ?? 0) : Number.POSITIVE_INFINITY
       const writer = await start()
       started = { writer, draft, seed, maxBytes, reserved: bytes ?? 0, written: 0, state: 'open' }
@@ -200,8 +247,9 @@ class Run {
     const { user } = one.draft
     const lacking = Math.max(size - one.reserved, 0)
     const steps = Math.ceil(lacking / STEP) * STEP
-    const reserve = this.model.fits(user, steps) ? steps : lacking
-    if (await this.reserving(user, reserve, () => one.writer.write(bytes))) {
+    const hasRoom = this.model.fits(user, { bytes: steps, bookkeeping: 0 })
+    const reserve = hasRoom ? steps : lacking
+    if (await this.reserving(user, { bytes: reserve, bookkeeping: 0 }, () => one.writer.write(bytes))) {
       one.reserved += reserve
       one.written = size
     }
@@ -286,7 +334,7 @@ class Run {
     model.expire()
     const list = await store.list()
     const stats = await store.stats()
-    const { heldBytes, reservedBytes, share } = model.count()
+    const { heldBytes, reservedBytes, share, bookkeeping } = model.count()
     expect(stats).toMatchObject({
       heldBytes,
       reservedBytes,
@@ -298,7 +346,11 @@ class Run {
       stashesEvicted: model.evicted,
     })
     expect(stats.heldBytes + stats.reservedBytes).toBeLessThanOrEqual(MAX_TOTAL)
-    for (const user of USERS) expect(share(user)).toBeLessThanOrEqual(MAX_USER)
+    expect(bookkeeping()).toBeLessThanOrEqual(MAX_BOOKKEEPING)
+    for (const user of USERS) {
+      expect(share(user)).toBeLessThanOrEqual(MAX_USER)
+      expect(bookkeeping(user)).toBeLessThanOrEqual(MAX_USER_BOOKKEEPING)
+    }
     expect(list.map(({ id, bytes, delivered }) => [id, bytes, delivered])).toEqual(
       [...model.stashes].map(({ blobs }) => [
         blobs[0]?.id,

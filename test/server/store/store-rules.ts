@@ -14,15 +14,21 @@ export interface StoreRuleOptions {
   readonly ttlMs: number
   readonly maxTotalBytes: number
   readonly maxUserBytes: number
-  /** Cap on blobs, of which a user has the same part as of the bytes. Without it there is one that no test meets. */
+  /**
+   * Room for the bookkeeping of so many blobs with short names, of which a user has the same part as of the bytes.
+   * Without it there is more than any test needs.
+   */
   readonly maxBlobs?: number
+  /** The clock that the store is to run on; see `Store.now`. */
+  readonly now: () => number
 }
 
 const alice = 'alice' as UserId
 const bob = 'bob' as UserId
 const carol = 'carol' as UserId
 
-const START = Date.UTC(2025, 0, 1)
+/** What the stores' clock shows when a test begins. Any number will do. */
+const START = 12_345_000
 const HOUR = 3_600_000
 
 export function sha256(bytes: Uint8Array): string {
@@ -101,22 +107,30 @@ async function exists(store: Store, blob: BlobInfo): Promise<boolean> {
 }
 
 /**
- * The rules of the store (DESIGN.md), which every implementation passes.
+ * The rules of the store (server/README.md), which every implementation passes.
  *
- * @param create makes an empty store whose clock is `Date.now` and whose timers are the global ones.
+ * @param create makes an empty store whose timers are the global ones.
  */
 export function testStoreRules(name: string, create: (options: StoreRuleOptions) => Store | Promise<Store>) {
   describe(name, () => {
     const stores: Store[] = []
+    let skippedMs = 0
+    /** Monotonic, and apart from the wall clock, which tests step. */
+    const now = () => START + skippedMs + performance.now()
+    /** Sets the stores' clock to so many milliseconds after the test's begin, without any timer firing. */
+    function skipTo(ms: number): void {
+      skippedMs = ms - performance.now()
+    }
     async function open(options: Partial<StoreRuleOptions> = {}): Promise<Store> {
       const maxTotalBytes = options.maxTotalBytes ?? 1000
-      const store = await create({ ttlMs: HOUR, maxUserBytes: maxTotalBytes, ...options, maxTotalBytes })
+      const store = await create({ ttlMs: HOUR, maxUserBytes: maxTotalBytes, now, ...options, maxTotalBytes })
       stores.push(store)
       return store
     }
 
     beforeEach(() => {
-      vi.useFakeTimers({ now: START, toFake: ['Date', 'setInterval', 'clearInterval'] })
+      skippedMs = 0
+      vi.useFakeTimers({ toFake: ['Date', 'performance', 'setInterval', 'clearInterval'] })
     })
     afterEach(async () => {
       for (const store of stores.splice(0)) await store.close()
@@ -268,6 +282,29 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
       })
     })
 
+    describe('a stash named by its handle', () => {
+      test('is dropped, and gives the id of its document', async () => {
+        const store = await open()
+        const first = await putStash(store, alice, bytesOf(10, 1), [bytesOf(20, 2)])
+        const second = await putStash(store, alice, bytesOf(30, 3))
+        const [handle = ''] = (await store.list()).map((stash) => stash.handle)
+        expect(await store.dropByHandle(handle)).toBe(first.document.id)
+        expect((await store.list()).map(({ id }) => id)).toEqual([second.document.id])
+        expect(await store.stats()).toMatchObject({ heldBytes: 30, stashes: 1, stashesDropped: 1 })
+        expect(await store.dropByHandle(handle)).toBeUndefined()
+        expect(await store.dropByHandle(second.document.id)).toBeUndefined()
+      })
+
+      test('is not dropped once it has expired', async () => {
+        const store = await open()
+        await putStash(store, alice, bytesOf(10, 1))
+        const [handle = ''] = (await store.list()).map((stash) => stash.handle)
+        skipTo(HOUR)
+        expect(await store.dropByHandle(handle)).toBeUndefined()
+        expect(await store.stats()).toMatchObject({ stashes: 0, stashesExpired: 1, stashesDropped: 0 })
+      })
+    })
+
     describe('rule 1: held and reserved bytes never pass a cap', () => {
       test('a document and a file of known size are reserved at once, to the byte', async () => {
         const store = await open()
@@ -415,7 +452,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         expect(await store.stats()).toMatchObject({ heldBytes: 0, freeBytes: 1000, openResponses: 0 })
       })
 
-      describe('blobs are counted as well as bytes:', () => {
+      describe('the bookkeeping of blobs is counted as well as their bytes:', () => {
         const one = (seed: number) => bytesOf(1, seed)
 
         test('no more are held than may be, and the refusal says that nothing is free', async () => {
@@ -477,7 +514,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
           const young = await putStash(store, bob, one(3), [one(4)])
           for (const stash of [old, young]) await readWholeStash(store, stash)
           await expect(putStash(store, carol, one(5))).rejects.toThrow(StoreFullError)
-          vi.setSystemTime(Date.now() + 60_000)
+          skipTo(60_000)
           await putStash(store, carol, one(5), [one(6)])
           expect([await exists(store, old.document), await exists(store, young.document)]).toEqual([
             false,
@@ -776,7 +813,18 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         expect(await exists(store, delivered.document)).toBe(false)
       })
 
-      test('one that frees too little does not go when a later one frees enough alone', async () => {
+      test('they go oldest first until there is enough, and the others stay', async () => {
+        const store = await open({ maxTotalBytes: 400 })
+        const older = await putStash(store, alice, bytesOf(100, 1))
+        const younger = await putStash(store, alice, bytesOf(100, 2))
+        const last = await putStash(store, alice, bytesOf(200, 3))
+        for (const stash of [last, younger, older]) await readWholeStash(store, stash)
+        vi.advanceTimersByTime(60_000)
+        await store.open(alice).document(101)
+        expect((await store.list()).map(({ id }) => id)).toEqual([last.document.id])
+      })
+
+      test('one that frees little does not make room alone', async () => {
         const store = await open()
         const small = await putStash(store, alice, bytesOf(10, 1))
         const large = await putStash(store, alice, bytesOf(990, 2))
@@ -797,20 +845,8 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
         // The bytes that `keeper` shows too do not come free.
         expect(await other.stats()).toMatchObject({ heldBytes: 1000, evictableBytes: 590 })
         await other.open(alice).document(590)
-        expect(await exists(other, shared.document)).toBe(true)
         expect(await exists(other, keeper.document)).toBe(true)
         expect(await exists(other, useful.document)).toBe(false)
-      })
-
-      test('of two that could stay when the others go, the younger stays', async () => {
-        const store = await open({ maxTotalBytes: 400 })
-        const older = await putStash(store, alice, bytesOf(100, 1))
-        const younger = await putStash(store, alice, bytesOf(100, 2))
-        const last = await putStash(store, alice, bytesOf(200, 3))
-        for (const stash of [older, younger, last]) await readWholeStash(store, stash)
-        vi.advanceTimersByTime(60_000)
-        await store.open(alice).document(300)
-        expect((await store.list()).map(({ id }) => id)).toEqual([younger.document.id])
       })
 
       test("another user's copy of a user's bytes makes no room in that user's share", async () => {
@@ -949,12 +985,62 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
     })
 
     describe('rule 5: expiry', () => {
+      test('all times are of the clock that the store tells', async () => {
+        const store = await open()
+        vi.advanceTimersByTime(500)
+        expect(store.now()).toBe(START + 500)
+        const { document } = await putStash(store, alice, bytesOf(10, 1))
+        expect(document.expiresAt).toBe(store.now() + HOUR)
+        expect(await store.stats()).toMatchObject({ nextExpiry: store.now() + HOUR })
+        expect(await store.list()).toMatchObject([{ createdAt: store.now(), expiresAt: store.now() + HOUR }])
+      })
+
+      describe.each([
+        ['two hours ahead', 2 * HOUR],
+        ['an hour back', -HOUR],
+      ])('a wall clock that is set %s', (_, step) => {
+        test('ends no stash and keeps none', async () => {
+          const store = await open()
+          const before = await putStash(store, alice, bytesOf(10, 1))
+          vi.setSystemTime(Date.now() + step)
+          const after = await putStash(store, alice, bytesOf(20, 2))
+          vi.advanceTimersByTime(HOUR - 1)
+          for (const { document } of [before, after]) (await leaseOf(store, document.id)).release()
+          expect((await store.stats()).stashes).toBe(2)
+          vi.advanceTimersByTime(1)
+          expect(await store.read(before.document.id)).toBeUndefined()
+          expect(await store.read(after.document.id)).toBeUndefined()
+        })
+
+        test('does not stop the sweep, nor refuse what has room', async () => {
+          const store = await open()
+          await putStash(store, alice, bytesOf(400, 1))
+          vi.setSystemTime(Date.now() + step)
+          await putStash(store, alice, bytesOf(500, 2))
+          vi.advanceTimersByTime(HOUR + 60_000)
+          expect(await store.stats()).toMatchObject({ heldBytes: 0, stashes: 0, stashesExpired: 2 })
+          await store.open(bob).document(1000)
+        })
+
+        test('is no idle time', async () => {
+          const store = await open()
+          const { document } = await putStash(store, alice, bytesOf(900, 1))
+          await readWhole(store, document)
+          vi.setSystemTime(Date.now() + step)
+          vi.advanceTimersByTime(59_999)
+          await expect(store.open(bob).document(101)).rejects.toThrow(StoreFullError)
+          vi.advanceTimersByTime(1)
+          await store.open(bob).document(101)
+          expect(await exists(store, document)).toBe(false)
+        })
+      })
+
       test('a stash is there until the last millisecond of its life and gone with the next', async () => {
         const store = await open()
         const { document, files } = await putStash(store, alice, bytesOf(10, 1), [bytesOf(10, 2)])
-        vi.setSystemTime(START + HOUR - 1)
+        skipTo(HOUR - 1)
         ;(await leaseOf(store, document.id)).release()
-        vi.setSystemTime(START + HOUR)
+        skipTo(HOUR)
         expect(await store.read(document.id)).toBeUndefined()
         expect(await store.read(files[0]?.id ?? '')).toBeUndefined()
         expect(await store.drop(document.id)).toBe(false)
@@ -970,7 +1056,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
       test('a drop that comes after the expiry finds nothing', async () => {
         const store = await open()
         const { document } = await putStash(store, alice, bytesOf(10, 1))
-        vi.setSystemTime(START + HOUR)
+        skipTo(HOUR)
         expect(await store.drop(document.id)).toBe(false)
         expect(await store.list()).toEqual([])
       })
@@ -978,7 +1064,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
       test('an expired stash is not listed', async () => {
         const store = await open()
         await putStash(store, alice, bytesOf(10, 1))
-        vi.setSystemTime(START + HOUR)
+        skipTo(HOUR)
         expect(await store.list()).toEqual([])
       })
 
@@ -1001,7 +1087,7 @@ export function testStoreRules(name: string, create: (options: StoreRuleOptions)
       test('what has expired is room before anything is evicted or refused', async () => {
         const store = await open()
         await putStash(store, alice, bytesOf(1000, 1))
-        vi.setSystemTime(START + HOUR)
+        skipTo(HOUR)
         await store.open(bob).document(1000)
         expect(await store.stats()).toMatchObject({ stashesExpired: 1, stashesEvicted: 0 })
       })

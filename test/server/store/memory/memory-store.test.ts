@@ -4,7 +4,9 @@ import { Slabs } from '../../../../server/store/memory/slabs.ts'
 import type { BlobWriter, StashDraft, Store, UserId } from '../../../../server/store/store.ts'
 import { bodyOf, bytesOf, leaseOf, putStash, testStoreRules, viewsOf } from '../store-rules.ts'
 
-testStoreRules('the rules of the store, in memory', createMemoryStore)
+testStoreRules('the rules of the store, in memory', ({ maxBlobs, ...options }) =>
+  createMemoryStore(maxBlobs === undefined ? options : { ...options, maxBookkeepingBytes: maxBlobs * 1024 }),
+)
 
 describe('what is special to the store in memory', () => {
   const user = 'user' as UserId
@@ -22,7 +24,10 @@ describe('what is special to the store in memory', () => {
       sweepMs: 60_000,
     })
   })
-  afterEach(() => store.close())
+  afterEach(() => {
+    vi.useRealTimers()
+    return store.close()
+  })
 
   test('a blob of 30 KiB is one view, one of 300 KiB two at most, and always the same ones', async () => {
     const { document, files } = await putStash(store, user, bytesOf(30 * 1024, 1), [bytesOf(300 * 1024, 2)])
@@ -79,14 +84,29 @@ describe('what is special to the store in memory', () => {
     expect(await store.stats()).toMatchObject({ heldBytes: 3 * MiB, reservedBytes: MiB / 2 })
   })
 
-  test('a stash that expired is removed by the read that meets it, even when the clock has gone back', async () => {
-    now = 5000
-    await putStash(store, user, bytesOf(10, 1))
-    now = 0
+  test('a stash that expired is removed by the read that meets it', async () => {
     const { document } = await putStash(store, user, bytesOf(20, 2))
+    now = 500
+    await putStash(store, user, bytesOf(10, 1))
     now = 1000
     expect(await store.read(document.id)).toBeUndefined()
     expect(await store.stats()).toMatchObject({ heldBytes: 10, stashes: 1, stashesExpired: 1 })
+  })
+
+  test('runs on a monotonic clock when it is given none', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance', 'setInterval', 'clearInterval'] })
+    const other = createMemoryStore({ ttlMs: 3_600_000, maxTotalBytes: MiB, maxUserBytes: MiB })
+    const { document } = await putStash(other, user, bytesOf(10, 1))
+    const begin = other.now()
+    expect(document.expiresAt).toBe(begin + 3_600_000)
+    vi.setSystemTime(Date.now() + 7_200_000)
+    vi.advanceTimersByTime(3_599_999)
+    expect(other.now()).toBe(begin + 3_599_999)
+    expect(await other.list()).toHaveLength(1)
+    vi.setSystemTime(Date.now() - 10_800_000)
+    vi.advanceTimersByTime(1)
+    expect(await other.list()).toEqual([])
+    await other.close()
   })
 
   test('writes of a discarded draft never reach memory that is in use again', async () => {
@@ -100,6 +120,94 @@ describe('what is special to the store in memory', () => {
     const lease = await leaseOf(store, document.id)
     expect((await bodyOf(lease)).equals(bytes)).toBe(true)
     lease.release()
+  })
+
+  describe('counts the bookkeeping of blobs', () => {
+    const longName = 'я'.repeat(410)
+    const longType = `image/${'x'.repeat(248)}`
+    const full = { code: 'store-full', scope: 'total', freeBytes: 0 }
+    function openStore(maxBookkeepingBytes: number): Store {
+      return createMemoryStore({
+        ttlMs: 3_600_000,
+        maxTotalBytes: MiB,
+        maxUserBytes: MiB,
+        maxBookkeepingBytes,
+        now: () => now,
+      })
+    }
+    async function sealed(draft: StashDraft, mediaType: string, name: string): Promise<BlobWriter> {
+      const file = await draft.file(1)
+      await file.write(bytesOf(1, 1))
+      await file.seal({ mediaType, name })
+      return file
+    }
+
+    test('at 1 KiB each, and what names and media types take beyond 128 bytes', async () => {
+      // 1,024 each, and 2 × 410 + 254 − 128 for the long texts.
+      const other = openStore(3 * 1024 + 946)
+      const draft = other.open(user)
+      await sealed(draft, 'image/png', 'x'.repeat(119))
+      const long = await sealed(draft, longType, longName)
+      const last = await draft.file(1)
+      await expect(draft.file(1)).rejects.toMatchObject({ ...full, neededBytes: 1 })
+      await expect(last.seal({ mediaType: 'image/png', name: 'x'.repeat(120) })).rejects.toMatchObject(full)
+      await last.seal({ mediaType: 'image/png', name: 'x'.repeat(119) })
+      await long.discard()
+      await sealed(draft, 'image/png', 'x')
+      await expect(draft.file(1)).rejects.toMatchObject(full)
+      await other.close()
+    })
+
+    test('and seals no blob whose name has no room, until there is some', async () => {
+      const other = openStore(2 * 1024 + 946)
+      const draft = other.open(user)
+      const long = await sealed(draft, longType, longName)
+      const file = await draft.file(3)
+      await file.write(Buffer.from('abc'))
+      await expect(file.seal({ mediaType: longType, name: longName })).rejects.toMatchObject(full)
+      expect(await other.stats()).toMatchObject({ reservedBytes: 4, reservedBlobs: 2 })
+      await long.discard()
+      expect((await file.seal({ mediaType: longType, name: longName })).size).toBe(3)
+      await draft.discard()
+      expect(await other.stats()).toMatchObject({ reservedBytes: 0, reservedBlobs: 0 })
+      await other.close()
+    })
+
+    test('for a small store as for one of 4 MB, for a large one as a quarter of it', async () => {
+      for (const [maxTotalBytes, blobs] of [
+        [1000, 1000],
+        [8_192_000, 2000],
+      ] as const) {
+        const other = createMemoryStore({ ttlMs: 1000, maxTotalBytes, maxUserBytes: maxTotalBytes })
+        const draft = other.open(user)
+        for (let count = 0; count < blobs; count++) await draft.file()
+        await expect(draft.file()).rejects.toMatchObject(full)
+        await other.close()
+      }
+    })
+
+    test('of which eviction frees all that the stash had', async () => {
+      const other = openStore(2 * 1024 + 946)
+      const draft = other.open(user)
+      const document = await draft.document(0)
+      await document.seal({ mediaType: longType, name: longName })
+      const stored = await draft.commit({ title: '' })
+      const lease = await leaseOf(other, stored.document.id)
+      lease.release({ start: 0, end: 0 })
+      await expect(putStash(other, user, bytesOf(1, 1), [bytesOf(1, 2)])).rejects.toMatchObject(full)
+      now += 60_000
+      await putStash(other, user, bytesOf(1, 1), [bytesOf(1, 2)])
+      expect(await other.stats()).toMatchObject({ stashes: 1, stashesEvicted: 1 })
+      await other.close()
+    })
+  })
+
+  test('keeps any name and media type as they are', async () => {
+    const draft = store.open(user)
+    const document = await draft.document(0)
+    const meta = { mediaType: 'text/plain; x="é"', name: '\ud800 я/\u0000"\r\n\udc00' }
+    await document.seal(meta)
+    expect((await draft.commit({ title: '' })).document).toMatchObject(meta)
   })
 
   describe('uses its memory again', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest'
 import { SLAB_BYTES, Slabs } from '../../../../server/store/memory/slabs.ts'
 
 const KiB = 1024
@@ -7,35 +7,54 @@ const MiB = 2 ** 20
 
 const lengths = (views: readonly Buffer[]) => views.map((view) => view.length)
 
-/** Allocates bodies of one size as writers do, until they add up to so many bytes. */
-function fill(slabs: Slabs, total: number, size: number): Buffer[][] {
-  return Array.from({ length: Math.floor(total / size) }, () => {
-    const views: Buffer[] = []
-    for (let left = size; left > 0; left -= Math.min(left, SLAB_BYTES)) {
-      views.push(...slabs.allocate(Math.min(left, SLAB_BYTES)))
-    }
-    return views
-  })
+/** Views that add up to so many bytes, allocated as writers do. */
+function allocate(slabs: Slabs, bytes: number): Buffer[] {
+  const views: Buffer[] = []
+  for (let left = bytes; left > 0; left -= views.at(-1)?.length ?? 0) {
+    views.push(slabs.allocate(Math.min(left, SLAB_BYTES)))
+  }
+  return views
 }
+
+/** Allocates bodies of one size until they add up to so many bytes. */
+function fill(slabs: Slabs, total: number, size: number): Buffer[][] {
+  return Array.from({ length: Math.floor(total / size) }, () => allocate(slabs, size))
+}
+
+let made: MockInstance<typeof Buffer.allocUnsafeSlow>
+beforeEach(() => {
+  made = vi.spyOn(Buffer, 'allocUnsafeSlow')
+})
+/** Bytes of all slabs made since the test began. */
+const madeBytes = () => made.mock.calls.reduce((sum, [size]) => sum + size, 0)
 
 describe('Slabs', () => {
   test('gives a whole slab for 256 KiB and one run for up to 32 KiB', () => {
     const slabs = new Slabs(MiB)
-    expect(lengths(slabs.allocate(SLAB_BYTES))).toEqual([262_144])
-    expect(lengths(slabs.allocate(1))).toEqual([1])
-    expect(lengths(slabs.allocate(32 * KiB))).toEqual([32_768])
-    expect(slabs.bytes).toBe(2 * SLAB_BYTES)
+    expect(lengths(allocate(slabs, SLAB_BYTES))).toEqual([262_144])
+    expect(lengths(allocate(slabs, 1))).toEqual([1])
+    expect(lengths(allocate(slabs, 32 * KiB))).toEqual([32_768])
+    expect(madeBytes()).toBe(2 * SLAB_BYTES)
+  })
+
+  test('takes 256 bytes for a body of one byte', () => {
+    const slabs = new Slabs(MiB)
+    fill(slabs, 1024, 1)
+    expect(madeBytes()).toBe(SLAB_BYTES)
+    slabs.allocate(1)
+    expect(madeBytes()).toBe(2 * SLAB_BYTES)
   })
 
   test('places small bodies side by side in shared slabs', () => {
     const slabs = new Slabs(MiB)
     const bodies = fill(slabs, 256 * KiB, KiB)
     expect(bodies).toHaveLength(256)
-    expect(slabs.bytes).toBe(SLAB_BYTES)
+    expect(madeBytes()).toBe(SLAB_BYTES)
   })
 
   test.each([
     [KiB, 1],
+    [28.5 * KiB, 1.125],
     [29 * KiB, 1.11],
     [30 * KiB, 1.07],
     [32 * KiB, 1],
@@ -47,17 +66,16 @@ describe('Slabs', () => {
   ])('a store full of bodies of %d bytes takes at most %d times their bytes', (size, factor) => {
     const slabs = new Slabs(32 * MiB)
     const bodies = fill(slabs, 32 * MiB, size)
-    expect(slabs.bytes).toBeLessThanOrEqual(bodies.length * size * factor + SLAB_BYTES)
+    expect(madeBytes()).toBeLessThanOrEqual(bodies.length * size * factor + SLAB_BYTES)
     if (size <= 32 * KiB) expect(bodies.every((views) => views.length === 1)).toBe(true)
   })
 
   test('uses slabs again that are empty', () => {
     const slabs = new Slabs(MiB)
-    const [first] = slabs.allocate(SLAB_BYTES)
-    if (first === undefined) throw new Error('no view')
+    const first = slabs.allocate(SLAB_BYTES)
     slabs.free([first])
-    expect(slabs.allocate(SLAB_BYTES)[0]?.buffer).toBe(first.buffer)
-    expect(slabs.bytes).toBe(SLAB_BYTES)
+    expect(slabs.allocate(SLAB_BYTES).buffer).toBe(first.buffer)
+    expect(madeBytes()).toBe(SLAB_BYTES)
   })
 
   test('finds the room between bodies again, runs that touch as one', () => {
@@ -67,10 +85,10 @@ describe('Slabs', () => {
     if (second === undefined || third === undefined) throw new Error('no view')
     slabs.free([third])
     slabs.free([second])
-    const [found, ...rest] = slabs.allocate(32 * KiB)
-    expect(rest).toEqual([])
-    expect(found?.byteOffset).toBe(16 * KiB)
-    expect(found?.buffer).toBe(second.buffer)
+    const found = slabs.allocate(32 * KiB)
+    expect(found).toHaveLength(32 * KiB)
+    expect(found.byteOffset).toBe(16 * KiB)
+    expect(found.buffer).toBe(second.buffer)
   })
 
   test('does not forget a long run when a short one is freed beside it', () => {
@@ -78,42 +96,41 @@ describe('Slabs', () => {
     const views = [64 * KiB, KiB, KiB, 190 * KiB].flatMap((bytes) => fill(slabs, bytes, bytes).flat())
     slabs.free(views.slice(0, 1))
     slabs.free(views.slice(2, 3))
-    expect(slabs.allocate(32 * KiB)[0]?.buffer).toBe(views[0]?.buffer)
-    expect(slabs.bytes).toBe(SLAB_BYTES)
+    expect(slabs.allocate(32 * KiB).buffer).toBe(views[0]?.buffer)
+    expect(madeBytes()).toBe(SLAB_BYTES)
   })
 
   test('cuts a body only when the slabs of the cap are all there and none has a run for it', () => {
     const slabs = new Slabs(SLAB_BYTES)
     const bodies = [...fill(slabs, 512 * KiB, 16 * KiB)].flat()
-    expect(slabs.bytes).toBe(2 * SLAB_BYTES)
+    expect(madeBytes()).toBe(2 * SLAB_BYTES)
     slabs.free(bodies.filter((_, index) => index % 2 === 0))
-    expect(lengths(slabs.allocate(30 * KiB))).toEqual([16 * KiB, 14 * KiB])
-    expect(lengths(slabs.allocate(40 * KiB))).toEqual([16 * KiB, 16 * KiB, 8 * KiB])
-    expect(slabs.bytes).toBe(2 * SLAB_BYTES)
+    expect(lengths(allocate(slabs, 30 * KiB))).toEqual([16 * KiB, 14 * KiB])
+    expect(lengths(allocate(slabs, 40 * KiB))).toEqual([16 * KiB, 16 * KiB, 8 * KiB])
+    expect(madeBytes()).toBe(2 * SLAB_BYTES)
   })
 
   test('makes no slab beyond the cap unless the last units of tiny bodies leave no other way', () => {
     const slabs = new Slabs(SLAB_BYTES)
-    fill(slabs, 512, 1)
-    expect(slabs.bytes).toBe(2 * SLAB_BYTES)
+    fill(slabs, 2048, 1)
+    expect(madeBytes()).toBe(2 * SLAB_BYTES)
     slabs.allocate(1)
-    expect(slabs.bytes).toBe(3 * SLAB_BYTES)
+    expect(madeBytes()).toBe(3 * SLAB_BYTES)
   })
 
   test('trims a view to the bytes that are used and gives the rest to others', () => {
     const slabs = new Slabs(SLAB_BYTES)
-    const [whole] = slabs.allocate(SLAB_BYTES)
-    if (whole === undefined) throw new Error('no view')
+    const whole = slabs.allocate(SLAB_BYTES)
     const kept = slabs.trim(whole, 1500)
     expect(kept).toHaveLength(1500)
     expect(kept.byteOffset).toBe(0)
-    const [next] = slabs.allocate(254 * KiB)
-    expect(next?.byteOffset).toBe(2 * KiB)
-    expect(slabs.bytes).toBe(SLAB_BYTES)
-    slabs.free([kept])
-    slabs.free(next === undefined ? [] : [next])
-    expect(lengths(slabs.allocate(SLAB_BYTES))).toEqual([262_144])
-    expect(slabs.bytes).toBe(SLAB_BYTES)
+    const next = slabs.allocate(254 * KiB)
+    expect(next).toHaveLength(254 * KiB)
+    expect(next.byteOffset).toBe(1536)
+    expect(madeBytes()).toBe(SLAB_BYTES)
+    slabs.free([kept, next])
+    expect(slabs.allocate(SLAB_BYTES)).toHaveLength(262_144)
+    expect(madeBytes()).toBe(SLAB_BYTES)
   })
 
   test('refuses views that are not its own', () => {
@@ -122,18 +139,22 @@ describe('Slabs', () => {
 
   test('gives one idle slab back at each shrink, but none that was needed since the last', () => {
     const slabs = new Slabs(MiB)
-    const bodies = fill(slabs, MiB, SLAB_BYTES).flat()
-    slabs.free(bodies)
+    const use = (count: number) => slabs.free(fill(slabs, count * SLAB_BYTES, SLAB_BYTES).flat())
+    use(4)
     slabs.shrink()
-    expect(slabs.bytes).toBe(4 * SLAB_BYTES)
+    use(4)
+    expect(madeBytes()).toBe(4 * SLAB_BYTES)
     slabs.shrink()
-    expect(slabs.bytes).toBe(3 * SLAB_BYTES)
-    const again = fill(slabs, 3 * SLAB_BYTES, SLAB_BYTES).flat()
-    slabs.free(again)
     slabs.shrink()
-    expect(slabs.bytes).toBe(3 * SLAB_BYTES)
+    use(3)
+    expect(madeBytes()).toBe(4 * SLAB_BYTES)
+    use(4)
+    expect(madeBytes()).toBe(5 * SLAB_BYTES)
     slabs.shrink()
-    expect(slabs.bytes).toBe(2 * SLAB_BYTES)
+    slabs.shrink()
+    slabs.shrink()
+    use(4)
+    expect(madeBytes()).toBe(7 * SLAB_BYTES)
   })
 
   test('never gives the same byte twice, and takes no more slabs than the cap needs', () => {
@@ -146,23 +167,28 @@ describe('Slabs', () => {
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('shrink' as const) }) },
     )
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 200 }), fc.boolean(), (steps, shrinks) => {
         const cap = 2 * MiB
         const slabs = new Slabs(cap)
+        made.mockClear()
+        let mostGivenBack = 0
         const bodies: { views: Buffer[]; mark: number }[] = []
         let mark = 0
         let used = 0
         for (const step of steps) {
-          if (step.kind === 'shrink') slabs.shrink()
-          else if (step.kind === 'allocate') {
-            const rounded = Math.ceil(step.bytes / KiB) * KiB
+          if (step.kind === 'shrink') {
+            if (!shrinks) continue
+            slabs.shrink()
+            mostGivenBack += SLAB_BYTES
+          } else if (step.kind === 'allocate') {
+            const rounded = Math.ceil(step.bytes / 256) * 256
             if (used + rounded > cap) continue
-            const views = slabs.allocate(step.bytes)
+            const views = allocate(slabs, step.bytes)
             expect(views.reduce((sum, view) => sum + view.length, 0)).toBe(step.bytes)
             mark = (mark % 250) + 1
             for (const view of views) view.fill(mark)
             bodies.push({ views, mark })
-            used += views.reduce((sum, view) => sum + Math.ceil(view.length / KiB) * KiB, 0)
+            used += views.reduce((sum, view) => sum + Math.ceil(view.length / 256) * 256, 0)
           } else {
             const [body] = bodies.splice(bodies.length === 0 ? 0 : step.pick % bodies.length, 1)
             const last = body?.views.pop()
@@ -175,9 +201,11 @@ describe('Slabs', () => {
             else bodies.push({ views: [slabs.trim(last, Math.ceil(last.length / 3))], mark: body.mark })
             used = bodies
               .flatMap(({ views }) => views)
-              .reduce((sum, view) => sum + Math.ceil(view.length / KiB) * KiB, 0)
+              .reduce((sum, view) => sum + Math.ceil(view.length / 256) * 256, 0)
           }
-          expect(slabs.bytes).toBeLessThanOrEqual(Math.ceil((cap * 1.11) / SLAB_BYTES) * SLAB_BYTES)
+          expect(madeBytes() - mostGivenBack).toBeLessThanOrEqual(
+            Math.ceil((cap * 1.125) / SLAB_BYTES) * SLAB_BYTES,
+          )
         }
         for (const { views, mark } of bodies) {
           expect(views.every((view) => view.every((byte) => byte === mark))).toBe(true)
