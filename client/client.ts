@@ -10,13 +10,17 @@ import {
 } from '@trpc/client'
 import superjson from 'superjson'
 import type { AppRouter } from '../server/rpc/router.ts'
+import { checkedRpcUrl, createRpcFetch } from './rpc-fetch.ts'
 
 export interface SandboxClientOptions {
   /** The RPC's URL on the internal listener, such as `http://127.0.0.1:3101/trpc`. */
   url: string
   /**
-   * Gives the caller's wiki access token: called for every request, and once more after an UNAUTHORIZED.
-   * @param refused the token that was UNAUTHORIZED, in that second call.
+   * Gives the caller's wiki access token; called for every request. A call that ends with UNAUTHORIZED, as it does when
+   * the token has expired, is retried once, with a new token: return one that is not `refused`. If there is none,
+   * reject, or return the same again, which ends the call with UNAUTHORIZED. What it rejects with is the `cause` of the
+   * call's error. It is not asked for a third token, and nothing else is retried.
+   * @param refused the token that was UNAUTHORIZED, in the call for the retry only.
    */
   getToken: (refused?: string) => string | Promise<string>
 }
@@ -36,10 +40,14 @@ export type SandboxClient = TRPCClient<AppRouter>
  * ```
  *
  * Calls reject with a `TRPCClientError` whose `data.code` is tRPC's code and whose `data.reason` says what went wrong
- * (`SandboxErrorData`). An aborted `signal` ends the call here and the stash in the service.
+ * (`SandboxErrorData`). Without `data` it got no answer of the service; a URL that leads to something else than the RPC
+ * is a `ServiceError` as its `cause`. An aborted `signal` ends the call here and the stash in the service.
+ * @throws {TypeError} when `url` is not an absolute http(s) URL.
  */
 export function createSandboxClient(options: SandboxClientOptions): SandboxClient {
-  const { url, getToken } = options
+  const { getToken } = options
+  const url = checkedRpcUrl(options.url)
+  const endpoint = { url, transformer: superjson, fetch: createRpcFetch(url) }
   const authorization = async ({ context }: Operation) => {
     const { attempts } = context as Context
     const token = await getToken(attempts.refused)
@@ -63,13 +71,12 @@ export function createSandboxClient(options: SandboxClientOptions): SandboxClien
       splitLink({
         condition: ({ path }) => path === 'stashWithProgress',
         true: httpBatchStreamLink({
-          url,
-          transformer: superjson,
+          ...endpoint,
           // The service accepts one call a request.
           maxItems: 1,
           headers: ({ opList: [op] }) => authorization(op),
         }),
-        false: httpLink({ url, transformer: superjson, headers: ({ op }) => authorization(op) }),
+        false: httpLink({ ...endpoint, headers: ({ op }) => authorization(op) }),
       }),
     ],
   })

@@ -14,6 +14,7 @@ export {
 export { findSandboxUrls, type SandboxUrl, sandboxBase } from './document-urls.ts'
 export { type FetchBlobOptions, type FetchedBlob, fetchBlob } from './fetch-blob.ts'
 export { type FetchedStash, type FetchStashOptions, fetchStash, type StashFile } from './fetch-stash.ts'
+export { ServiceError, type ServiceErrorCode } from './service-error.ts'
 export { type StashPageOptions, stashPage } from './stash-page.ts'
 export { type StandardSchema, type StashPageTool, stashPageTool } from './tools/ai-sdk.ts'
 export {
@@ -36,4 +37,5 @@ export {
   type ZodNamespace,
   type ZodType,
 } from './tools/spec.ts'
+export type { StashToolOptions } from './tools/tool-call.ts'
 export { type StashToolOutput, stashPageOutputShape, toToolOutput } from './tools/tool-output.ts'

@@ -1,6 +1,4 @@
 import { createSandboxClient, type SandboxClient } from '../client.ts'
-import { systemCode } from '../system-code.ts'
-import { leadsToPublicListener } from './check/internal-listener.ts'
 import { getTokenFrom } from './credentials.ts'
 import { DEFAULT_SANDBOX_URL, type Environment, urlVariable } from './environment.ts'
 import { CommandError, EXIT, type ExitCode, toCommandError } from './exit-codes.ts'
@@ -43,31 +41,13 @@ export async function runCommand(command: Command, options: RunOptions): Promise
     return await command({ environment, output, json, signal: interruption.signal })
   } catch (error) {
     // After a signal any error is a consequence of the abort.
-    const failure = interruption.signal.aborted
-      ? toCommandError(interruption.signal.reason)
-      : await explained(toCommandError(error), environment)
+    const failure = toCommandError(interruption.signal.aborted ? interruption.signal.reason : error)
     reportFailure(failure, { json, output })
     return failure.exitCode
   } finally {
     process.off('SIGINT', onSignal)
     process.off('SIGTERM', onSignal)
   }
-}
-
-const EXPLAIN_WITHIN_MS = 2_000
-
-/** When something other than the RPC answered: whether it is the public listener, the most likely mistake. */
-async function explained(failure: CommandError, environment: Environment): Promise<CommandError> {
-  if (failure.code !== 'service-unreachable' || systemCode(failure.cause) !== undefined) return failure
-  const url = urlVariable(environment, 'SANDBOX_URL', DEFAULT_SANDBOX_URL)
-  const isPublic = await leadsToPublicListener(url, AbortSignal.timeout(EXPLAIN_WITHIN_MS)).catch(() => false)
-  if (!isPublic) return failure
-  return new CommandError(
-    EXIT.configuration,
-    'public-listener',
-    `SANDBOX_URL leads to the public listener (${new URL(url).origin}), which has no RPC: set it to the RPC on the internal listener, such as ${DEFAULT_SANDBOX_URL}.`,
-    failure.cause,
-  )
 }
 
 /** Writes a failure as a line to standard error, or as the JSON object that is expected to standard output. */

@@ -1,6 +1,7 @@
 import { TRPCClientError } from '@trpc/client'
 import type { AppRouter } from '../../server/rpc/router.ts'
 import { BlobError, type BlobErrorCode } from '../blob-error.ts'
+import { ServiceError } from '../service-error.ts'
 import { systemCode } from '../system-code.ts'
 import { WikiLoginError, type WikiLoginErrorCode } from './wiki-login.ts'
 
@@ -99,11 +100,13 @@ function fromRpcError(error: TRPCClientError<AppRouter>): CommandError {
   }
   // The login for this call failed.
   if (cause instanceof WikiLoginError) return toCommandError(cause)
-  const { response } = error.meta ?? {}
+  if (cause instanceof ServiceError && cause.code === 'public-listener') {
+    return new CommandError(EXIT.configuration, cause.code, cause.message, error)
+  }
   const code = systemCode(cause)
   const found =
-    response instanceof Response
-      ? `what answers there (${response.status}) is not the internal listener's RPC`
+    cause instanceof ServiceError || error.meta?.response !== undefined
+      ? "what answers there is not the internal listener's RPC"
       : `no answer${code === undefined ? '' : ` (${code})`}`
   return new CommandError(
     EXIT.unreachable,

@@ -1,10 +1,8 @@
 import type { SchemaResult } from '../../shared/index.ts'
 import type { StashInput } from '../../shared/link.ts'
 import type { SandboxClient } from '../client.ts'
-import { stashPage } from '../stash-page.ts'
-import { ActionableError } from './actionable-error.ts'
-import { errorSentence } from './error-sentence.ts'
-import { stashPageInputJsonSchema, stashPageSpec } from './spec.ts'
+import { PAGE_ID_MISSING, stashPageInputJsonSchema, stashPageSpec } from './spec.ts'
+import { type StashToolOptions, stashForModel } from './tool-call.ts'
 import { type StashToolOutput, toToolOutput } from './tool-output.ts'
 
 /**
@@ -33,20 +31,16 @@ export interface StashPageTool {
 
 /**
  * The tool for AI SDK 6: `tools: { [stashPageSpec.inAppKey]: stashPageTool(client) }`. An aborted call cancels the stash;
- * errors carry a sentence that the model can act on.
+ * errors have a sentence that the model can act on as their message.
  * @param client of the caller: its token decides what may be read.
  */
-export function stashPageTool(client: SandboxClient): StashPageTool {
+export function stashPageTool(client: SandboxClient, options: StashToolOptions = {}): StashPageTool {
   return {
     description: stashPageSpec.description,
     inputSchema: stashInput,
-    async execute({ pageId }, { abortSignal }) {
-      try {
-        return toToolOutput(await stashPage(client, { pageId }, { signal: abortSignal }))
-      } catch (error) {
-        // The SDK shows the model an error's message.
-        throw new ActionableError(errorSentence(error), error)
-      }
+    // The SDK shows the model the message of what this throws.
+    async execute(input, { abortSignal }) {
+      return toToolOutput(await stashForModel(() => client, input, { signal: abortSignal }, options))
     },
   }
 }
@@ -57,9 +51,9 @@ const stashInput: StandardSchema<StashInput> = {
     vendor: 'blob-sandbox',
     validate: (value) => {
       const pageId = typeof value === 'object' && value !== null && 'pageId' in value && value.pageId
-      return typeof pageId === 'string'
+      return typeof pageId === 'string' && pageId !== ''
         ? { value: { pageId } }
-        : { issues: [{ message: 'pageId must be a string' }] }
+        : { issues: [{ message: PAGE_ID_MISSING }] }
     },
     jsonSchema: {
       input: () => structuredClone<Record<string, unknown>>(stashPageInputJsonSchema),

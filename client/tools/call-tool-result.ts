@@ -2,6 +2,9 @@ import type { StashLink } from '../../shared/link.ts'
 import { errorSentence } from './error-sentence.ts'
 import { type StashToolOutput, toToolOutput } from './tool-output.ts'
 
+/** It costs the model's context at every call. */
+const MAX_TEXT_CHARACTERS = 1_500
+
 type TextContent = { type: 'text'; text: string }
 
 type ResourceLink = {
@@ -32,14 +35,34 @@ export function toCallToolResult(
   { resourceLink = true }: CallToolResultOptions = {},
 ): CallToolResult {
   const structuredContent = toToolOutput(link)
-  const { uri, images } = structuredContent
-  const text: TextContent = { type: 'text', text: JSON.stringify({ uri, images }) }
+  const text: TextContent = { type: 'text', text: textOf(structuredContent) }
   return { content: resourceLink ? [resourceLinkTo(structuredContent), text] : [text], structuredContent }
 }
 
 /** A failure as an MCP result that the model can act on. */
 export function toErrorResult(error: unknown): CallToolResult {
   return { content: [{ type: 'text', text: errorSentence(error) }], isError: true }
+}
+
+/**
+ * The structured content for clients that show the model the text only: without the hash, and with as many failures as
+ * there is room for. JSON, so that the page's texts are quoted.
+ */
+function textOf({ uri, title, size, updatedAt, expiresAt, images, failures = [] }: StashToolOutput): string {
+  const files = failures.map(({ name, attachmentId, reason }) => ({ file: name || attachmentId, reason }))
+  for (let listed = files.length; ; listed--) {
+    const text = JSON.stringify({
+      uri,
+      title,
+      size,
+      updatedAt,
+      expiresAt,
+      images,
+      ...(listed > 0 ? { failures: files.slice(0, listed) } : {}),
+      ...(images.failed > listed ? { failuresNotListed: images.failed - listed } : {}),
+    })
+    if (listed === 0 || text.length <= MAX_TEXT_CHARACTERS) return text
+  }
 }
 
 function resourceLinkTo({ uri, title, size, images, expiresAt }: StashToolOutput): ResourceLink {

@@ -1,8 +1,19 @@
 import { TRPCClientError } from '@trpc/client'
 import type { SandboxErrorData } from '../../shared/errors.ts'
+import { ServiceError, type ServiceErrorCode } from '../service-error.ts'
 import { ActionableError } from './actionable-error.ts'
 
 const CANCELLED = 'The call was cancelled: no link was made.'
+const SERVICE_ERRORS: Readonly<Record<ServiceErrorCode, string>> = {
+  timeout:
+    'The service that makes the links does not answer: try once more; if it stays so, tell the user that it is down.',
+  'public-listener':
+    'This tool is not set up correctly: tell the user that SANDBOX_URL leads to the public listener, which has no RPC, and that it must be the URL of the RPC on the internal listener. Trying again does not help.',
+  'host-refused':
+    'This tool is not set up correctly: tell the user that the service does not accept the host name of SANDBOX_URL, and that SANDBOX_INTERNAL_HOSTS of the service must list it. Trying again does not help.',
+  'not-the-rpc':
+    'This tool is not set up correctly: tell the user that SANDBOX_URL leads to something else than the RPC, and that it must be the URL of the RPC on the internal listener, which ends with /trpc. Trying again does not help.',
+}
 const UNREACHABLE =
   'The service that makes the links cannot be reached: try once more; if it stays so, tell the user that it is down.'
 const UNEXPECTED =
@@ -12,6 +23,8 @@ const UNEXPECTED =
 export function errorSentence(error: unknown): string {
   const actionable = findCause(error, (cause) => cause instanceof ActionableError)
   if (actionable !== undefined) return actionable.message
+  const service = findCause(error, (cause) => cause instanceof ServiceError)
+  if (service instanceof ServiceError) return SERVICE_ERRORS[service.code]
   if (findCause(error, ({ name }) => name === 'AbortError') !== undefined) return CANCELLED
   if (!(error instanceof TRPCClientError)) return UNEXPECTED
   const data: (SandboxErrorData & { code?: unknown }) | undefined = error.data ?? undefined

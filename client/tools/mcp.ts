@@ -1,7 +1,6 @@
 import type { StashInput } from '../../shared/link.ts'
 import type { StashProgress } from '../../shared/progress.ts'
 import type { SandboxClient } from '../client.ts'
-import { stashPage } from '../stash-page.ts'
 import {
   type CallToolResult,
   type CallToolResultOptions,
@@ -9,6 +8,7 @@ import {
   toErrorResult,
 } from './call-tool-result.ts'
 import { stashPageSpec, type ZodNamespace } from './spec.ts'
+import { type StashToolOptions, stashForModel } from './tool-call.ts'
 import { stashPageOutputShape } from './tool-output.ts'
 
 /** The part of a call's `extra` that is used. */
@@ -40,7 +40,7 @@ export interface McpServerLike<Extra extends McpCallExtra = McpCallExtra> {
 /** One client for all calls, or a function that gives the caller's own. */
 type ClientSource<Extra> = SandboxClient | ((extra: Extra) => SandboxClient | Promise<SandboxClient>)
 
-export interface RegisterStashPageOptions extends CallToolResultOptions {
+export interface RegisterStashPageOptions extends CallToolResultOptions, StashToolOptions {
   /** The zod that the server's SDK works with: `import { z } from 'zod'`. */
   z: ZodNamespace
 }
@@ -81,7 +81,8 @@ export function registerStashPage<Extra extends McpCallExtra = McpCallExtra>(
     async (input, extra) => {
       const { onProgress, allSent } = progressNotifications(extra)
       try {
-        const link = await stashPage(await clientFor(extra), input, { signal: extra.signal, onProgress })
+        const call = { signal: extra.signal, onProgress }
+        const link = await stashForModel(() => clientFor(extra), input, call, options)
         await allSent()
         return toCallToolResult(link, { resourceLink })
       } catch (error) {

@@ -1,4 +1,5 @@
 import type { FileFailure, StashLink } from '../../shared/link.ts'
+import { pageText } from './page-text.ts'
 import type { ZodNamespace, ZodType } from './spec.ts'
 
 /** What a model gets: the link and the result for the page's files, dates in ISO 8601. */
@@ -8,6 +9,7 @@ export type StashToolOutput = {
   size: number
   sha256: string
   expiresAt: string
+  /** At most 120 characters. */
   title: string
   /** `null` when the wiki does not give it. */
   updatedAt: string | null
@@ -16,7 +18,7 @@ export type StashToolOutput = {
   failures?: FileFailure[]
 }
 
-/** The link as small, plain JSON. */
+/** The link as small, plain JSON; the page's texts as {@link pageText} gives them. */
 export function toToolOutput(link: StashLink): StashToolOutput {
   const { uri, size, sha256, expiresAt, title, updatedAt, images, failures } = link
   return {
@@ -24,13 +26,15 @@ export function toToolOutput(link: StashLink): StashToolOutput {
     size,
     sha256,
     expiresAt: expiresAt.toISOString(),
-    title,
+    title: pageText(title),
     updatedAt: updatedAt?.toISOString() ?? null,
     images: { mirrored: images.mirrored, failed: images.failed },
-    ...(failures.length === 0
-      ? {}
-      : { failures: failures.map(({ attachmentId, name, reason }) => ({ attachmentId, name, reason })) }),
+    ...(failures.length === 0 ? {} : { failures: failures.map(toFailure) }),
   }
+}
+
+function toFailure({ attachmentId, name, reason }: FileFailure): FileFailure {
+  return { attachmentId, name: pageText(name), reason }
 }
 
 /** The shape of {@link StashToolOutput}, made with the consumer's own zod: an MCP tool's `outputSchema`. */
@@ -40,7 +44,7 @@ export function stashPageOutputShape(z: ZodNamespace): Record<string, ZodType> {
     size: z.number().describe('Bytes of the document.'),
     sha256: z.string().describe('SHA-256 of the document, in hex; also its ETag.'),
     expiresAt: z.string().describe('When the link stops working, in ISO 8601.'),
-    title: z.string().describe("The page's title."),
+    title: z.string().describe("The page's title, at most 120 characters."),
     updatedAt: z
       .string()
       .nullable()

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createSandboxClient } from '../../client/client.ts'
+import { ServiceError } from '../../client/service-error.ts'
+import { stashPage } from '../../client/stash-page.ts'
 import { stashLinkSchema } from '../../shared/link.ts'
+import { startBlobServer } from '../fixtures/blob-server.ts'
 import { doc, image } from '../fixtures/documents.ts'
 import { failureOf, refusalOf } from '../fixtures/rpc-failure.ts'
 import { OWNER_TOKEN } from '../fixtures/stand-in-wiki.ts'
@@ -77,6 +80,78 @@ describe('the token', () => {
     const { client, counted } = clientWith([first, second])
     expect((await client.stash.mutate({ pageId })).title).toBe('Empty page')
     expect(counted.asked).toBe(2)
+  })
+})
+
+describe('the url', () => {
+  it.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    ['', 'another text'],
+    ['127.0.0.1:3101/trpc', 'another text'],
+    ['/trpc', 'another text'],
+    ['http://', 'another text'],
+  ])('must be there, and not %j', (url, got) => {
+    const create = () => Reflect.apply(createSandboxClient, undefined, [{ url, getToken: () => 'x' }])
+    expect(create).toThrow(TypeError)
+    expect(create).toThrow(
+      `createSandboxClient needs the http(s) URL of the RPC as \`url\`, such as http://127.0.0.1:3101/trpc, and got ${got}: is SANDBOX_URL set?`,
+    )
+  })
+
+  const origins = () => {
+    const { publicOrigin, internalOrigin } = service.sandbox
+    return { publicOrigin, internalOrigin, wikiOrigin: service.wiki.url }
+  }
+  it.each([
+    [
+      'the public listener',
+      () => `${origins().publicOrigin}/trpc`,
+      'public-listener',
+      () =>
+        `SANDBOX_URL leads to the public listener (${origins().publicOrigin}), which has no RPC: set it to the RPC on the internal listener, such as http://127.0.0.1:3101/trpc.`,
+    ],
+    [
+      'the internal listener without /trpc',
+      () => origins().internalOrigin,
+      'not-the-rpc',
+      () =>
+        `What answers at SANDBOX_URL (${origins().internalOrigin}, 404) is not the internal listener's RPC: its URL ends with /trpc, such as http://127.0.0.1:3101/trpc.`,
+    ],
+    [
+      'the wiki',
+      () => `${origins().wikiOrigin}/trpc`,
+      'not-the-rpc',
+      () =>
+        `What answers at SANDBOX_URL (${origins().wikiOrigin}, 404) is not the internal listener's RPC: its URL ends with /trpc, such as http://127.0.0.1:3101/trpc.`,
+    ],
+  ])('that leads to %s has an error with a code of its own', async (_, url, code, message) => {
+    const client = createSandboxClient({ url: url(), getToken: () => OWNER_TOKEN })
+    for (const options of [{}, { onProgress: () => undefined }]) {
+      const { cause, data } = await failureOf(stashPage(client, { pageId }, options))
+      expect(data).toBeUndefined()
+      expect(cause).toBeInstanceOf(ServiceError)
+      expect(cause).toMatchObject({ code, message: message() })
+    }
+    expect((await failureOf(client.stats.query())).cause).toMatchObject({ code })
+  })
+
+  it.each([
+    [421, 'application/json', '{"statusCode":421}', 'host-refused'],
+    [200, 'text/html', '<!doctype html>', 'not-the-rpc'],
+    [404, 'text/html', '{"error":{"html":1}}', undefined],
+    [404, 'application/json', '{"error":"Not Found"}', 'not-the-rpc'],
+    [405, 'text/plain', '', 'not-the-rpc'],
+    [503, 'text/html', '<h1>Service Unavailable</h1>', undefined],
+    [429, 'application/json', '{}', undefined],
+  ])('is wrong or right for %i %s %s', async (status, type, body, code) => {
+    const server = await startBlobServer((response) => {
+      response.writeHead(status, { 'content-type': type }).end(body)
+    })
+    const client = createSandboxClient({ url: `${server.origin}/trpc`, getToken: () => OWNER_TOKEN })
+    const { cause } = await failureOf(client.stash.mutate({ pageId }))
+    expect(cause instanceof ServiceError ? cause.code : undefined).toBe(code)
+    await server.close()
   })
 })
 

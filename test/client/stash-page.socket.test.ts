@@ -96,6 +96,38 @@ describe('stashPage', () => {
       release()
     })
 
+    it('gives up a service that accepts the connection and never answers', async () => {
+      const open = new Set<Socket>()
+      const silent = createServer((socket) => void open.add(socket))
+      silent.listen(0, '127.0.0.1')
+      await once(silent, 'listening')
+      const error = await failureOf(
+        stashPage(clientAt(silent), { pageId: 'a' }, { ...options, timeoutMs: 100 }),
+      )
+      expect(error.cause).toMatchObject({
+        name: 'ServiceError',
+        code: 'timeout',
+        message: 'The service at SANDBOX_URL has not answered for 0.1 s.',
+      })
+      const [socket] = open
+      socket?.on('error', () => undefined).resume()
+      await expect.poll(() => socket?.closed).toBe(true)
+      silent.close()
+    })
+
+    it('gives up a token that never comes', async () => {
+      const url = `${service.sandbox.internalOrigin}/trpc`
+      const client = createSandboxClient({ url, getToken: () => new Promise(() => undefined) })
+      const error = await failureOf(stashPage(client, { pageId: 'a' }, { ...options, timeoutMs: 100 }))
+      expect(error.cause).toMatchObject({ code: 'timeout' })
+    })
+
+    it.each([0, -1, Number.NaN])('has no timeout of %d ms', async (timeoutMs) => {
+      await expect(stashPage(service.clientOf(), pageOf(1), { ...options, timeoutMs })).rejects.toThrow(
+        RangeError,
+      )
+    })
+
     it('rejects with the typed error when the service cannot be reached', async () => {
       const closed = createServer().listen(0, '127.0.0.1')
       await once(closed, 'listening')

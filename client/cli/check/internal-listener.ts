@@ -61,12 +61,6 @@ export async function checkInternalListener(
   return findings.length > 0 ? findings : [ok(`the service answers at ${url}, and is ready`)]
 }
 
-/** Whether the public listener answers at the origin of this URL. */
-export async function leadsToPublicListener(url: string, signal: AbortSignal): Promise<boolean> {
-  const answer = await probe(`${new URL(url).origin}/healthz`, {}, signal)
-  return isAnswer(answer) && isPublicListener(answer)
-}
-
 function isPublicListener({ json }: Answer): boolean {
   return member(json, 'type') === NO_SUCH_ROUTE_TYPE
 }

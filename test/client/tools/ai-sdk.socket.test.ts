@@ -97,7 +97,9 @@ describe('the tool of the AI SDK', () => {
         description: stashPageSpec.description,
         inputSchema: {
           type: 'object',
-          properties: { pageId: { type: 'string', description: expect.stringContaining('slugId') } },
+          properties: {
+            pageId: { type: 'string', minLength: 1, description: expect.stringContaining('slugId') },
+          },
           required: ['pageId'],
           additionalProperties: false,
         },
@@ -119,8 +121,12 @@ describe('the tool of the AI SDK', () => {
   })
 
   it('refuses an input that is none before it calls the service', async () => {
-    const { provider } = await conversation({ page: 7 })
-    expect(toldTo(provider)).toContain('pageId must be a string')
+    for (const input of [{ page: 7 }, { pageId: 7 }, { pageId: '' }]) {
+      const { provider } = await conversation(input)
+      expect(toldTo(provider)).toContain(
+        "pageId is missing or empty: give the page's UUID, its 10-character slugId, or the URL of the page in the wiki",
+      )
+    }
     expect(service.wiki.requests).toEqual([])
   })
 

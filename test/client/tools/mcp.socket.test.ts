@@ -235,6 +235,17 @@ describe('stash_page', () => {
     expect(textOf(result)).toContain(sentence)
   })
 
+  it.each([{}, { pageId: '' }, { pageId: null }])('answers %j with what it needs', async (input) => {
+    const client = await connectedInMemory(serverWith({ z }))
+    const result = await client.callTool({ name: 'stash_page', arguments: input })
+    expect(result.isError).toBe(true)
+    expect(textOf(result)).toContain(
+      "pageId is missing or empty: give the page's UUID, its 10-character slugId, or the URL of the page in the wiki",
+    )
+    expect(textOf(result)).not.toMatch(/expected|required|too small/i)
+    expect(service.wiki.requests).toEqual([])
+  })
+
   it('answers with an error without internals when the service is gone', async () => {
     const url = 'http://127.0.0.1:9/trpc'
     const client = await connectedInMemory(
