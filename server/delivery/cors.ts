@@ -9,13 +9,17 @@ export const CORS_FIELDS: readonly string[] = [
   'ETag, Repr-Digest, Content-Range, Accept-Ranges, Content-Disposition, Content-Length',
 ]
 
-/** The answer to a preflight, whatever it asks for: only these methods and fields do anything here. */
+/**
+ * The answer to a preflight, whatever it asks for. Any field may be sent, the tracing and caching ones that browsers and
+ * their extensions add included; `*` does not cover `Authorization` (Fetch standard, CORS-preflight fetch), which does
+ * nothing here.
+ */
 export const PREFLIGHT_FIELDS: readonly string[] = [
   ...CORS_FIELDS,
   'Access-Control-Allow-Methods',
   'GET, HEAD',
   'Access-Control-Allow-Headers',
-  'Range, If-Range, If-Match, If-None-Match',
+  '*, Authorization',
   'Access-Control-Max-Age',
   '86400',
   'Allow',

@@ -13,7 +13,7 @@ import type {
 } from './contestants/contract.ts'
 import type { Contestants } from './contestants.ts'
 import type { LoadGenerator } from './load.ts'
-import { startNginx } from './nginx.ts'
+import { startStaticNginx } from './nginx.ts'
 import { findProgram } from './processes.ts'
 import { median, pairedRatio, printTable, type Target } from './report.ts'
 
@@ -220,9 +220,8 @@ async function startContestants(options: DeliveryOptions): Promise<Contestant[]>
     await bare(FASTIFY_SAME_FIELDS, start.bareFastify()),
     await bare(FASTIFY_LOG, start.bareFastify({ log: true })),
   ]
-  const nginx = findProgram('nginx')
-  if (nginx === undefined) console.log('nginx is not installed: left out')
-  else contestants.push({ name: 'nginx, sendfile', paths, ...(await startNginx(nginx, scratchFolder, held)) })
+  if (findProgram('nginx') === undefined) console.log('nginx is not installed: left out')
+  else contestants.push({ name: 'nginx, sendfile', paths, ...(await startStaticNginx(scratchFolder, held)) })
   if (!quick) {
     const silent = await start.service({ LOG_LEVEL: 'warn' })
     contestants.push(await startService('blob-sandbox, LOG_LEVEL=warn', silent, specs))

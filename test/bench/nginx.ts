@@ -1,11 +1,10 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { freePort } from '../fixtures/free-port.ts'
+import { startNginx } from '../fixtures/nginx.ts'
 import { type FieldList, type HeldBlob, makeBytes } from './contestants/contract.ts'
-import { end, start } from './processes.ts'
+import { start } from './processes.ts'
 
-export interface Nginx {
+export interface StaticNginx {
   readonly origin: string
   /** User and system time so far, microseconds; in steps of 10 ms. */
   cpuMicros(): number
@@ -19,57 +18,31 @@ const OF_ITS_OWN = new Set(['accept-ranges', 'content-length', 'content-type', '
  * Starts nginx with sendfile over files in the scratch folder. It answers with the service's fields, but for an ETag of
  * its own, `Server` and `Last-Modified`.
  */
-export async function startNginx(
-  program: string,
+export async function startStaticNginx(
   scratchFolder: string,
   held: readonly HeldBlob[],
-): Promise<Nginx> {
-  const folder = join(scratchFolder, 'nginx')
-  const root = join(folder, 'root')
+): Promise<StaticNginx> {
+  const root = join(scratchFolder, 'nginx-root')
   chmodSync(scratchFolder, 0o755)
   mkdirSync(join(root, 'api', 'sb'), { recursive: true })
   for (const blob of held) writeFileSync(join(root, blob.path), makeBytes(blob))
-  const port = await freePort()
-  writeFileSync(join(folder, 'nginx.conf'), configuration(folder, root, port, held))
-  const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error')]
-  const child = start(program, args, { stdio: 'ignore' }, 'measured')
-  await answering(port, () => child.exitCode === null)
+  const nginx = await startNginx({
+    configuration: { text: siteOf(root, held) },
+    directives: 'sendfile on; tcp_nopush on; keepalive_requests 1000000000;',
+    start: (command, args, options) => start(command, args, options, 'measured'),
+  })
   return {
-    origin: `http://127.0.0.1:${port}`,
-    cpuMicros: () => cpuMicrosOf(child.pid ?? 0),
-    end: () => end(child),
+    origin: `http://127.0.0.1:${nginx.port}`,
+    cpuMicros: () => cpuMicrosOf(nginx.pid),
+    async end() {
+      await nginx.stop()
+    },
   }
 }
 
-/** One process, which is the worker: its CPU time is the whole of nginx's. */
-function configuration(folder: string, root: string, port: number, held: readonly HeldBlob[]): string {
-  const locations = held.map(
-    (blob) => `
-    location = ${blob.path} {
-      ${fieldsIn(blob.fields)}
-    }`,
-  )
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-  return `
-daemon off;
-master_process off;
-pid ${folder}/pid;
-events { worker_connections 1024; }
-http {
-  ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
-  access_log off;
-  sendfile on;
-  tcp_nopush on;
-  keepalive_requests 1000000000;
-  etag on;
-  types { }
-  server {
-    listen 127.0.0.1:${port};
-    root ${root};
-    ${locations.join('')}
-  }
-}
-`
+function siteOf(root: string, held: readonly HeldBlob[]): string {
+  const locations = held.map(({ path, fields }) => `location = ${path} { ${fieldsIn(fields)} }`)
+  return `server { listen 80; root ${root}; types { } ${locations.join('\n')} }`
 }
 
 function fieldsIn(fields: FieldList): string {
@@ -81,19 +54,6 @@ function fieldsIn(fields: FieldList): string {
     else if (!OF_ITS_OWN.has(name.toLowerCase())) lines.push(`add_header ${name} ${value};`)
   }
   return lines.join('\n      ')
-}
-
-async function answering(port: number, alive: () => boolean): Promise<void> {
-  while (alive()) {
-    const connected = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(true))
-      socket.on('error', () => resolve(false))
-      socket.once('connect', () => socket.destroy())
-    })
-    if (connected) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error('nginx did not start')
 }
 
 /** proc(5): fields 14 and 15 of `stat`, in clock ticks, of which Linux shows 100 a second. */

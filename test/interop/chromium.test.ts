@@ -120,6 +120,23 @@ describe('a page of another origin in Chromium', () => {
     expect((await preflights()) - before).toBe(5)
   })
 
+  it('may send the fields that tracing, caches and libraries add, and even credentials', async () => {
+    const [png] = await storeBlobs(running.sandbox.store, {
+      bytes: PNG,
+      mediaType: 'image/png',
+      name: 'a.png',
+    })
+    await page.goto(readerPage())
+    const headers = {
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      'cache-control': 'no-cache',
+      'x-requested-with': 'XMLHttpRequest',
+      authorization: 'Bearer of-another-service',
+    }
+    const { status, sha256 } = await page.evaluate(readInBrowser, { uri: uriOf(png), headers })
+    expect({ status, sha256 }).toEqual({ status: 200, sha256: png.sha256 })
+  })
+
   it('is told that a blob is gone, not merely that something failed', async () => {
     await page.goto(readerPage())
     const uri = `${running.sandbox.publicUrl}/api/sb/00000000-0000-4000-8000-000000000000`

@@ -197,7 +197,7 @@ describe('a preflight', () => {
       expect(headers).toEqual({
         'access-control-allow-origin': '*',
         'access-control-allow-methods': 'GET, HEAD',
-        'access-control-allow-headers': 'Range, If-Range, If-Match, If-None-Match',
+        'access-control-allow-headers': '*, Authorization',
         'access-control-max-age': '86400',
         'access-control-expose-headers': EXPOSED,
         allow: 'GET, HEAD, OPTIONS',
