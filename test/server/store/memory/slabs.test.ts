@@ -137,7 +137,7 @@ describe('Slabs', () => {
     expect(() => new Slabs(MiB).free([Buffer.alloc(10)])).toThrow('these bytes lie in no slab')
   })
 
-  test('gives one idle slab back at each shrink, but none that was needed since the last', () => {
+  test('gives one of a few idle slabs back at each shrink, but none that was needed since the last', () => {
     const slabs = new Slabs(MiB)
     const use = (count: number) => slabs.free(fill(slabs, count * SLAB_BYTES, SLAB_BYTES).flat())
     use(4)
@@ -155,6 +155,16 @@ describe('Slabs', () => {
     slabs.shrink()
     use(4)
     expect(madeBytes()).toBe(7 * SLAB_BYTES)
+  })
+
+  test('gives a sixteenth of many idle slabs back at each shrink', () => {
+    const slabs = new Slabs(16 * MiB)
+    const use = (count: number) => slabs.free(fill(slabs, count * SLAB_BYTES, SLAB_BYTES).flat())
+    use(64)
+    slabs.shrink()
+    slabs.shrink()
+    use(64)
+    expect(madeBytes()).toBe(68 * SLAB_BYTES)
   })
 
   test('never gives the same byte twice, and takes no more slabs than the cap needs', () => {
@@ -179,6 +189,7 @@ describe('Slabs', () => {
           if (step.kind === 'shrink') {
             if (!shrinks) continue
             slabs.shrink()
+            // Of at most eleven slabs.
             mostGivenBack += SLAB_BYTES
           } else if (step.kind === 'allocate') {
             const rounded = Math.ceil(step.bytes / 256) * 256
