@@ -62,6 +62,8 @@ export class BuiltService {
       env: {
         PATH: process.env.PATH,
         NODE_ENV: 'production',
+        // As `npm start` has it: server/README.md, "Memory".
+        MALLOC_MMAP_THRESHOLD_: '131072',
         SANDBOX_PUBLIC_URL: this.publicOrigin,
         SANDBOX_HOST: '127.0.0.1',
         SANDBOX_PORT: String(publicPort),
