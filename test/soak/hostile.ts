@@ -16,8 +16,8 @@ import { BuiltService } from './built-service.ts'
 import { inMiB } from './mix.ts'
 
 const MIB = 1024 * 1024
-/** The README's promise at the default cap: 90 MiB and 1.5 times the store's 128. */
-const MOST_BYTES = 282 * MIB
+/** The README's promise at the default cap: 100 MiB and 1.5 times the store's 128. */
+const MOST_BYTES = 292 * MIB
 const MOST_MEDIAN_MS = 100
 /** A service that does not take an ordinary page within this hangs. */
 const MOST_ORDINARY_STASH_MS = 10_000
